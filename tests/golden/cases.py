@@ -1,6 +1,6 @@
 """Reads and writes golden cases: one file NAME.test has the commands, their inputs and outputs.
 
-    # What the case shows, as a comment before anything else.
+    # The first lines are a comment on the purpose of the case.
     $ pipesim run hang.yaml  # exit 1
     its standard output
     -- stderr --

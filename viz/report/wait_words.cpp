@@ -62,7 +62,7 @@ struct WaitWords {
   Pattern picture = "never calls it";
   /// Advice for the user if a rank never does what the op waits for.
   std::string_view advice = "Next: find out why this call is missing.";
-  /// Rule of NCCL behind the wait, if nobody has measured the rule.
+  /// Rule of NCCL that causes such waits, if nobody has measured the rule.
   std::string_view unmeasured{};
 };
 

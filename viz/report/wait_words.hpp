@@ -48,7 +48,7 @@ std::string_view root_label(const models::Wait& first);
 /// Returns the advice for a rank that never does what an op waits for.
 std::string_view root_advice(sim::WaitKind kind);
 
-/// Returns the rule of NCCL behind this kind of wait if nobody has measured the rule, else "".
+/// Returns the rule of NCCL that causes waits of this kind if nobody has measured it, else "".
 std::string_view unmeasured_rule(sim::WaitKind kind);
 
 }  // namespace pipesim::viz

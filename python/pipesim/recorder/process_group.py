@@ -106,8 +106,8 @@ class RecordingGroup(dist.ProcessGroup):
         self._devices = list(devices) or ["cuda" if group.backend == "nccl" else "cpu"]
         self._splits = 0
         self.shrunk = False  # replaced by a smaller group
-        # With TORCH_DISTRIBUTED_DEBUG=DETAIL: gloo's group in which all members meet before each
-        # collective, to compare their calls.
+        # gloo's group in which all members meet before each collective, to compare their calls, if
+        # TORCH_DISTRIBUTED_DEBUG is DETAIL.
         self.checks: Optional[RecordingGroup] = None
 
     # DDP's logger (reducer.cpp of 1.13) casts a group named "gloo" to ProcessGroupGloo.
