@@ -9,11 +9,11 @@ namespace pipesim::app {
 const std::vector<CommandGroup>& command_groups() {
   static const std::vector<CommandGroup> kGroups = [] {
     std::vector<CommandGroup> groups;
-#define GROUP(title) groups.push_back({title, {}});
-#define COMMAND(name) groups.back().commands.push_back(name##_command());
+#define PIPESIM_GROUP(title) groups.push_back({title, {}});
+#define PIPESIM_COMMAND(name) groups.back().commands.push_back(name##_command());
 #include "app/commands/commands.def"
-#undef COMMAND
-#undef GROUP
+#undef PIPESIM_COMMAND
+#undef PIPESIM_GROUP
     return groups;
   }();
   return kGroups;

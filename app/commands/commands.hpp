@@ -6,10 +6,10 @@
 
 namespace pipesim::app {
 
-#define GROUP(title)
-#define COMMAND(name) Command name##_command();
+#define PIPESIM_GROUP(title)
+#define PIPESIM_COMMAND(name) Command name##_command();
 #include "app/commands/commands.def"
-#undef COMMAND
-#undef GROUP
+#undef PIPESIM_COMMAND
+#undef PIPESIM_GROUP
 
 }  // namespace pipesim::app

@@ -100,8 +100,9 @@ void write_scenario(const Requested& requested, const models::Evidence& evidence
   if (diagnosis.suspects.empty()) return;
   std::vector<std::uint32_t> ranks;
   for (const models::Suspect& suspect : diagnosis.suspects) ranks.push_back(suspect.rank);
-  notes.push_back(fmt::format("In the scenario {} never call{} what others wait for: an assumption",
-                              viz::ranks_text(ranks), ranks.size() == 1 ? "s" : ""));
+  notes.emplace_back(
+      fmt::format("In the scenario {} never call{} what others wait for: an assumption",
+                  viz::ranks_text(ranks), ranks.size() == 1 ? "s" : ""));
 }
 
 int report_dumps(DumpReading reading, const Requested& requested, const Console& console) {
@@ -142,19 +143,19 @@ void add_comparison(const models::LaunchLog& log, const std::string& scenario,
   constexpr std::size_t kMaxLines = 10;
   const auto differences = models::compare(log, end);
   if (differences.empty()) {
-    notes.push_back(fmt::format(
+    notes.emplace_back(fmt::format(
         "'pipesim run {}' ends in the same place: each rank entered and launched the same ops",
         scenario));
     return;
   }
-  notes.push_back(fmt::format(
+  notes.emplace_back(fmt::format(
       "'pipesim run {}' ends in another place: {}", scenario,
       differences.size() == 1 ? "1 op differs" : fmt::format("{} ops differ", differences.size())));
   for (std::size_t i = 0; i < std::min(kMaxLines, differences.size()); ++i) {
-    notes.push_back("  " + viz::difference_line(differences[i]));
+    notes.emplace_back("  " + viz::difference_line(differences[i]));
   }
   if (differences.size() > kMaxLines) {
-    notes.push_back(fmt::format("  and {} more", differences.size() - kMaxLines));
+    notes.emplace_back(fmt::format("  and {} more", differences.size() - kMaxLines));
   }
 }
 
@@ -333,7 +334,7 @@ int run_diagnose(const Arguments& arguments, const Console& console) {
 HelpTable kinds_table() {
   HelpTable table{"Kinds of evidence", {}};
   for (const EvidenceFormat& format : evidence_formats()) {
-    table.rows.push_back({format.name, format.about});
+    table.rows.emplace_back(format.name, format.about);
   }
   return table;
 }

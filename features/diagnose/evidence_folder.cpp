@@ -99,8 +99,8 @@ SortedEvidence sort_evidence(const Paths& paths, const Console& console) {
               "no evidence found here: no dump, log, stack or report of RAS");
   }
   if (others > 0) {
-    sorted.notes.push_back(fmt::format("{} {} no evidence: not used", viz::counted(others, "file"),
-                                       others == 1 ? "is" : "are"));
+    sorted.notes.emplace_back(fmt::format(
+        "{} {} no evidence: not used", viz::counted(others, "file"), others == 1 ? "is" : "are"));
   }
   return sorted;
 }

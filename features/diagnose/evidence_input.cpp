@@ -120,9 +120,9 @@ DumpReading read_flight_recorder(const std::vector<std::string>& paths, const Jo
   const std::size_t refused = read_each(paths, formats::rank_of_dump, formats::kMaxDumpBytes,
                                         console, reading.notes, kNoDump, read);
   if (refused > 0) {
-    reading.notes.push_back(fmt::format("{} could not be read: this diagnosis does without {}",
-                                        viz::counted(refused, "file"),
-                                        refused == 1 ? "it" : "them"));
+    reading.notes.emplace_back(fmt::format("{} could not be read: this diagnosis does without {}",
+                                           viz::counted(refused, "file"),
+                                           refused == 1 ? "it" : "them"));
   }
   if (versions.size() > 1) {
     reading.notes.emplace_back("The dumps have different versions: are they from one job?");
@@ -195,9 +195,9 @@ std::vector<EvidenceFile> evidence_files(const std::vector<std::string>& paths, 
     });
     files.insert(files.end(), found.begin(), found.end());
     if (others > 0) {
-      notes.push_back(fmt::format("{} of '{}' {} no rank in {}: not read",
-                                  viz::counted(others, "file"), path, others == 1 ? "has" : "have",
-                                  others == 1 ? "its name" : "their names"));
+      notes.emplace_back(
+          fmt::format("{} of '{}' {} no rank in {}: not read", viz::counted(others, "file"), path,
+                      others == 1 ? "has" : "have", others == 1 ? "its name" : "their names"));
     }
   }
   return files;
@@ -242,9 +242,9 @@ LaunchLogReading read_launch_logs(const std::vector<std::string>& paths, const C
   read_each(paths, formats::rank_of_log, formats::kMaxLogBytes, console, reading.notes, kNoEvidence,
             read);
   if (reader.other_lines() > 0) {
-    reading.notes.push_back(fmt::format("{} of the logs {} not about launches",
-                                        viz::counted(reader.other_lines(), "line"),
-                                        reader.other_lines() == 1 ? "is" : "are"));
+    reading.notes.emplace_back(fmt::format("{} of the logs {} not about launches",
+                                           viz::counted(reader.other_lines(), "line"),
+                                           reader.other_lines() == 1 ? "is" : "are"));
   }
   reading.log = reader.take();
   reading.log.format = "logs of launches";
@@ -271,7 +271,7 @@ StackReading read_stacks(const std::vector<std::string>& paths, const Console& c
   };
   read_each(paths, any_file, formats::kMaxStackBytes, console, reading.notes, kNoEvidence, read);
   if (reader.other_lines() > 0) {
-    reading.notes.push_back(fmt::format(
+    reading.notes.emplace_back(fmt::format(
         "{} not part of a stack",
         viz::counted(reader.other_lines(), "line") + (reader.other_lines() == 1 ? " is" : " are")));
   }
@@ -283,7 +283,7 @@ StackReading read_stacks(const std::vector<std::string>& paths, const Console& c
   }
   if (reading.dumps.helpers > 0) {
     const bool one = reading.dumps.helpers == 1;
-    reading.notes.push_back(
+    reading.notes.emplace_back(
         fmt::format("{} left out: launchers and data workers are not ranks",
                     one ? "1 process is" : viz::grouped(reading.dumps.helpers) + " processes are"));
   }

@@ -245,7 +245,8 @@ void RasText::take_rank(std::string_view line) {
   } else if (!op_.empty() && !at_->parties[op_].empty()) {
     at_->parties[op_].back().ranks.push_back(*rank);
   } else if (has(line, " reported ")) {
-    report_.notes.push_back(fmt::format("Communicator {}: {}", at_->hash, models::printable(line)));
+    report_.notes.emplace_back(
+        fmt::format("Communicator {}: {}", at_->hash, models::printable(line)));
   } else if (op_.empty()) {
     member.state = models::ProcessState::kSilent;
   }
@@ -276,7 +277,7 @@ void RasText::spread(RasCommunicator& communicator) {
       if (party.ranks.size() != party.size) open.push_back(&party);
     }
     if (open.size() > 1) {
-      report_.notes.push_back(fmt::format(
+      report_.notes.emplace_back(fmt::format(
           "Communicator {}: ranks have different {} counts, and the report does not list which; "
           "'ncclras -f json' does",
           communicator.hash, models::printable(op)));
@@ -929,7 +930,7 @@ std::vector<models::OutsideText> RasReader::notes() const {
     for (const auto& [op, counts] : by_count) {
       if (counts.size() < 2) continue;
       any = true;
-      notes.push_back(difference_note(communicator, op, counts, reports_.size() == 1));
+      notes.emplace_back(difference_note(communicator, op, counts, reports_.size() == 1));
     }
   }
   if (!any && reports_.back().lost.empty()) {

@@ -153,7 +153,7 @@ class Describer {
   }
 
   // Adds `more`, with `prefix` before its keys.
-  static void add(Keys more, const std::string& prefix, Keys& keys) {
+  static void add(Keys&& more, const std::string& prefix, Keys& keys) {
     for (auto& [key, value] : more) keys.emplace_back(prefix + key, std::move(value));
   }
 
@@ -348,8 +348,8 @@ class Describer {
   void add_read(const ReadTemplate& read, Keys& keys) const {
     const ActorTemplate& from = graph_.actors[read.actor];
     const RegisterTemplate& reg = from.registers[read.reg];
-    const std::string key =
-        (reg.control ? "after " : "reads ") + from.name + (reg.name == "out" ? "" : "." + reg.name);
+    std::string key = (reg.control ? "after " : "reads ") + from.name;
+    if (reg.name != "out") key += "." + reg.name;
     keys.emplace_back(key, ranks(read.on));
     for (auto& [name, value] : fields_of(read, read.on)) {
       if (name != "from" && name != "on") keys.emplace_back(key + ", " + name, std::move(value));

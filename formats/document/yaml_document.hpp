@@ -166,8 +166,7 @@ class YamlDocument {
     void shrink(std::size_t size) {
       size_ = size;
       blocks_.resize((size + kBlock - 1) / kBlock);
-      if (size % kBlock != 0)
-        blocks_.back().erase(blocks_.back().begin() + size % kBlock, blocks_.back().end());
+      if (size % kBlock != 0) blocks_.back().resize(size % kBlock);
     }
 
    private:

@@ -384,7 +384,7 @@ namespace fields_detail {
 // Converts to a member of any type, so that the members of an aggregate can be counted.
 struct Anything {
   template <typename U>
-  operator U() const;
+  operator U() const;  // NOLINT(google-explicit-constructor)
 };
 template <typename T, typename... Given>
 consteval std::size_t count_members() {

@@ -23,11 +23,13 @@ bool is_for_op(const Wait& wait) { return wait.to.kind == WaitNodeKind::kOp; }
 /// A text about a wait, with names in braces: "needs data from {other}".
 class Pattern {
  public:
+  // Rows of the table give a text or a function. NOLINTBEGIN(google-explicit-constructor)
   constexpr Pattern(const char* text) : text_(text) {}
   /// `never`: text if the target is not an op, so that it never happens.
   constexpr Pattern(const char* text, const char* never) : text_(text), never_(never) {}
   /// `choose` returns the text for a wait.
   constexpr Pattern(const char* (*choose)(const Wait&)) : choose_(choose) {}
+  // NOLINTEND(google-explicit-constructor)
 
   const char* of(const Wait& wait) const {
     if (choose_ != nullptr) return choose_(wait);
