@@ -166,17 +166,18 @@ int run_draw(const Arguments& arguments, const Console& console) {
                            "ranks or micro-batches (--set)",
                            lowered.plan.op_count, kMaxOps));
   }
-  std::optional<models::Simulation> run;
-  if (picture.subject != Subject::kTasks && picture.subject != Subject::kStages) {
-    WatchedRun watched(console);
-    watched.options.jitter = variation;
-    watched.options.keep_op_times = keep_times;
-    run = models::simulate(graph, std::move(lowered), watched.options);
-    if (run->outcome.end == sim::RunEnd::kInterrupted) return kExitInterrupted;
+  if (picture.subject == Subject::kTasks || picture.subject == Subject::kStages) {
+    input.report();
+    write_file(*path, picture_of_plan(picture, graph, lowered, ranks));
+    return kExitGood;
   }
+  WatchedRun watched(console);
+  watched.options.jitter = variation;
+  watched.options.keep_op_times = keep_times;
+  const models::Simulation run = models::simulate(graph, std::move(lowered), watched.options);
+  if (run.outcome.end == sim::RunEnd::kInterrupted) return kExitInterrupted;
   input.report();
-  write_file(*path, run ? picture_of_run(picture, graph, *run, ranks)
-                        : picture_of_plan(picture, graph, lowered, ranks));
+  write_file(*path, picture_of_run(picture, graph, run, ranks));
   return kExitGood;
 }
 
