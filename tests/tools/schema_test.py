@@ -55,7 +55,7 @@ VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
 
 def mistakes(text):
     """Returns the schema's errors for a scenario."""
-    # As in JSON, all keys are text: older validators sort the names of unknown ones.
+    # Older validators sort the names of unknown keys, so numbers must become text, as in JSON.
     value = json.loads(json.dumps(yaml.load(text, Loader)))
     return [f"{'/'.join(map(str, error.absolute_path))}: {error.message[:200]}" for error in VALIDATOR.iter_errors(value)]
 
