@@ -7,8 +7,7 @@
 
 #include "features/algorithm/algorithm_file.hpp"
 #include "features/algorithm/verify_algorithm.hpp"
-#include "features/algorithm/verify_json.hpp"
-#include "features/algorithm/verify_text.hpp"
+#include "features/algorithm/verify_report.hpp"
 
 namespace pipesim {
 
@@ -28,11 +27,12 @@ Verification verify(const std::string& text, const VerifyOptions& options,
     result.verdict = models::verdict_words(report.verdict);
     result.correct = report.verdict == models::AlgoVerdict::kCorrect;
     result.undecided = report.verdict == models::AlgoVerdict::kUndecided;
-    for (const viz::VerifyLine& line : viz::verify_lines(view)) {
-      result.answers.push_back({line.question, line.answer, line.fault});
+    for (const viz::Section& each : viz::verify_questions(view)) {
+      result.answers.push_back(
+          {each.id(), viz::verify_answer(each), each.lines().front().style != nullptr});
     }
     result.report = viz::verify_text(view, {});
-    result.json = viz::verify_json(view);
+    result.json = viz::verify_report(view).json();
     return result;
   } catch (const std::length_error& error) {
     throw Error(name + ": " + error.what());

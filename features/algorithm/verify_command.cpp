@@ -26,8 +26,7 @@
 #include "features/algorithm/algorithm_network.hpp"
 #include "features/algorithm/draw_algorithm.hpp"
 #include "features/algorithm/verify_algorithm.hpp"
-#include "features/algorithm/verify_json.hpp"
-#include "features/algorithm/verify_text.hpp"
+#include "features/algorithm/verify_report.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -134,7 +133,7 @@ class VerifyRun {
   void cannot_read(const std::string& path) {
     ++unreadable_;
     if (json_) {
-      add_json(viz::unreadable_json(shown_path(path)));
+      add_json(viz::unreadable_report(shown_path(path)).json());
     } else if (files_.many) {
       out_ += fmt::format("{}  UNREADABLE\n", models::printable(shown_path(path)));
     }
@@ -156,7 +155,7 @@ class VerifyRun {
     if (wait_for_) draw_waits(view);
     if (html_) write_page(view);
     if (json_) {
-      add_json(viz::verify_json(view));
+      add_json(viz::verify_report(view).json());
       return;
     }
     const viz::TextOptions text{console_.out_colour, console_.out_columns};
@@ -201,8 +200,9 @@ class VerifyRun {
     for (const char c : models::verdict_words(view.report.verdict)) {
       page.verdict += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     }
-    for (const viz::VerifyLine& line : viz::verify_lines(view)) {
-      page.story.push_back(viz::capitalized(line.question) + "? " + line.answer + ".");
+    for (const viz::Section& each : viz::verify_questions(view)) {
+      page.story.push_back(
+          fmt::format("{}? {}.", viz::capitalized(each.id()), viz::verify_answer(each)));
     }
     page.text = viz::verify_text(view, {});
     write_file(*html_, viz::html_page(report, page, view.all));

@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "features/lint/lint_rules.hpp"
 
 namespace pipesim::models {
@@ -16,19 +18,16 @@ namespace {
 void lint_micro_batches(std::int64_t micro_batches, std::uint32_t stages, Place place,
                         std::vector<LintFinding>& findings) {
   if (stages < 2 || micro_batches >= std::int64_t{2} * stages) return;
-  const std::string count = std::to_string(micro_batches);
-  LintFinding finding;
-  finding.rule = kMicroBatches;
-  finding.place = place;
-  finding.message = count + (micro_batches == 1 ? " micro-batch" : " micro-batches") + " for " +
-                    std::to_string(stages) + " stages, fewer than twice as many";
-  finding.why = "the pipeline barely fills: each rank is idle for the time of " +
-                std::to_string(stages - 1) + (stages == 2 ? " micro-batch" : " micro-batches") +
-                " while it works on " + count +
-                ", and a hang that needs a full pipeline does not show";
-  finding.advice =
-      "give the step " + std::to_string(std::int64_t{2} * stages) + " micro-batches or more";
-  findings.push_back(std::move(finding));
+  findings.push_back(
+      {.rule = kMicroBatches,
+       .place = place,
+       .message = fmt::format("{}{} for {} stages, fewer than twice as many", micro_batches,
+                              micro_batches == 1 ? " micro-batch" : " micro-batches", stages),
+       .why =
+           fmt::format("the pipeline barely fills: each rank is idle for the time of {}{} while it "
+                       "works on {}, and a hang that needs a full pipeline does not show",
+                       stages - 1, stages == 2 ? " micro-batch" : " micro-batches", micro_batches),
+       .advice = fmt::format("give the step {} micro-batches or more", std::int64_t{2} * stages)});
 }
 
 // Returns the number of ranks of a schedule. Stages on one rank count once: chunks of a rank fill

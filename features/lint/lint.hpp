@@ -34,11 +34,11 @@ const LintRule& lint_rule(std::string_view name);
 struct LintFinding {
   std::string_view rule;
   Place place;
-  std::string message;           // message for the first of `ops`; names no ranks
-  std::vector<std::string> ops;  // affected ops, in graph order; can be empty
-  RankSet ranks;                 // affected ranks; empty: the finding is not about ranks
-  std::string why;               // possible consequence
-  std::string advice;            // suggested change; can be empty
+  std::string message;             // message for the first of `ops`; names no ranks
+  std::vector<std::string> ops{};  // affected ops, in graph order; can be empty
+  RankSet ranks{};                 // affected ranks; empty: the finding is not about ranks
+  std::string why{};               // possible consequence
+  std::string advice{};            // suggested change; can be empty
 };
 
 /// Sorts findings by place, then by rule.

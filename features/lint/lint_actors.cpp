@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "models/lowering/names.hpp"
+#include <fmt/format.h>
 
 #include "features/lint/lint_rules.hpp"
 
@@ -24,14 +24,9 @@ bool share_any(const std::vector<std::uint32_t>& a, const std::vector<std::uint3
   });
 }
 
-class ActorLint {
+class ActorLint : PlanLint {
  public:
-  ActorLint(const TaskGraph& graph, const Lowered& lowered, std::vector<LintFinding>& findings)
-      : graph_(graph),
-        plan_(lowered.plan),
-        lowered_(lowered),
-        names_(graph, lowered),
-        findings_(findings) {}
+  using PlanLint::PlanLint;
 
   void run() {
     find_collectives();
@@ -71,11 +66,6 @@ class ActorLint {
     return {plan_.inputs.begin() + actor.inputs, plan_.inputs.begin() + actor.inputs_end};
   }
 
-  const TaskGraph& graph_;
-  const sim::Plan& plan_;
-  const Lowered& lowered_;
-  Names names_;
-  std::vector<LintFinding>& findings_;
   // Registers that are read on any rank, as pairs of actor template and register template.
   std::set<std::pair<std::uint32_t, std::uint32_t>> read_;
   std::map<std::uint32_t, ActorId> collectives_;  // by stream: its first collective with peers
@@ -119,20 +109,21 @@ void ActorLint::check_stream(ActorId id) {
     }
   }
   if (to.empty()) return;
-  const std::string name = quoted(names_.name(id));
-  const std::string stream = quoted(names_.stream_of(id));
-  LintFinding finding;
-  finding.rule = kBufferStream;
-  finding.place = names_.actor(id).place;
-  finding.message =
-      name + " runs on stream " + stream + ", but its inputs and its readers are on other streams";
-  finding.ops = {names_.name(id)};
-  finding.ranks = RankSet({actor.rank.value});
-  finding.why = "while " + quoted(names_.name(collective->second)) + " waits for its peers on " +
-                stream + ", " + name + " is queued behind it" +
-                (to.size() == 1 ? ", and stream " + quoted(*to.begin()) + " waits too" : "");
-  if (to.size() == 1) finding.advice = "put " + name + " on stream " + quoted(*to.begin());
-  findings_.push_back(std::move(finding));
+  const std::string& name = names_.name(id);
+  const std::string& stream = names_.stream_of(id);
+  const bool one = to.size() == 1;
+  findings_.push_back(
+      {.rule = kBufferStream,
+       .place = names_.actor(id).place,
+       .message = fmt::format(
+           "'{}' runs on stream '{}', but its inputs and its readers are on other streams", name,
+           stream),
+       .ops = {name},
+       .ranks = RankSet({actor.rank.value}),
+       .why = fmt::format("while '{}' waits for its peers on '{}', '{}' is queued behind it{}",
+                          names_.name(collective->second), stream, name,
+                          one ? fmt::format(", and stream '{}' waits too", *to.begin()) : ""),
+       .advice = one ? fmt::format("put '{}' on stream '{}'", name, *to.begin()) : ""});
 }
 
 // Compares control registers with the data register that has the most slots. Includes data that
@@ -157,22 +148,19 @@ void ActorLint::check_control(ActorId id, RegisterId control, RegisterId data) {
   if (few >= many) return;
   const ActorTemplate& from = names_.actor(id);
   const RegisterTemplate& reg = from.registers[lowered_.register_template[control]];
-  const std::string name = quoted(from.name);
-  LintFinding finding;
-  finding.rule = kControlCredits;
-  finding.place = reg.place.line > 0 ? reg.place : from.place;
-  finding.message = "control register " + quoted(reg.name) + " of " + name + " has fewer slots (" +
-                    std::to_string(few) + ") than its data (" + std::to_string(many) + ")";
-  finding.ops = {from.name};
-  finding.ranks = RankSet({plan_.actors[id].rank.value});
-  const ActorId reader = plan_.edges[*plan_.edges_of(control).begin()].consumer;
-  finding.why = name + " can be " + std::to_string(few) + (few == 1 ? " op" : " ops") +
-                " ahead of " + quoted(names_.name(reader)) +
-                ", which needs only its order, although its data slots allow " +
-                std::to_string(many) + ": a rank without " + quoted(names_.name(reader)) +
-                " runs ahead of those with it";
-  finding.advice = "give it as many slots as the data";
-  findings_.push_back(std::move(finding));
+  const std::string& reader = names_.name(plan_.edges[*plan_.edges_of(control).begin()].consumer);
+  findings_.push_back(
+      {.rule = kControlCredits,
+       .place = reg.place.line > 0 ? reg.place : from.place,
+       .message =
+           fmt::format("control register '{}' of '{}' has fewer slots ({}) than its data ({})",
+                       reg.name, from.name, few, many),
+       .ops = {from.name},
+       .ranks = RankSet({plan_.actors[id].rank.value}),
+       .why = fmt::format("'{}' can be {} op{} ahead of '{}', which needs only its order, although "
+                          "its data slots allow {}: ranks without '{}' run ahead of the others",
+                          from.name, few, few == 1 ? "" : "s", reader, many, reader),
+       .advice = "give it as many slots as the data"});
 }
 
 ActorLint::Ends ActorLint::ends_of(bool control) const {
@@ -208,24 +196,24 @@ void ActorLint::check_partial_sums() {
 void ActorLint::report_partial_sum(std::uint32_t reader, std::uint32_t zeros, std::uint32_t tensor,
                                    const std::vector<std::uint32_t>& with_zeros,
                                    const std::vector<std::uint32_t>& with_tensor) {
-  const std::string tensor_name = quoted(graph_.actors[tensor].name);
-  const std::string zeros_name = quoted(graph_.actors[zeros].name);
-  LintFinding finding;
-  finding.rule = kPartialSum;
-  finding.place = graph_.actors[zeros].place;
-  finding.message = quoted(graph_.actors[reader].name) + " takes " + zeros_name +
-                    ", and on other ranks " + tensor_name + ": a partial sum made from a broadcast";
-  finding.ops = {graph_.actors[zeros].name};
-  finding.ranks = RankSet(with_zeros);
-  finding.why = zeros_name + " waits for the order of " + tensor_name +
-                " and limits it through its credits; on ranks without it (rank " +
-                std::to_string(with_tensor.front()) +
-                (with_tensor.size() > 1 ? " and others" : "") +
-                ") nothing does, so the ranks of a group drift apart";
-  finding.advice =
-      "make all ranks the same: zeros on all ranks, or more slots for the zeros and their control "
-      "register";
-  findings_.push_back(std::move(finding));
+  const std::string& tensor_name = graph_.actors[tensor].name;
+  const std::string& zeros_name = graph_.actors[zeros].name;
+  findings_.push_back(
+      {.rule = kPartialSum,
+       .place = graph_.actors[zeros].place,
+       .message = fmt::format(
+           "'{}' takes '{}', and on other ranks '{}': a partial sum made from a broadcast",
+           graph_.actors[reader].name, zeros_name, tensor_name),
+       .ops = {graph_.actors[zeros].name},
+       .ranks = RankSet(with_zeros),
+       .why = fmt::format(
+           "'{}' waits for the order of '{}' and limits it through its credits; on ranks without "
+           "it (rank {}{}) nothing does, so the ranks of a group drift apart",
+           zeros_name, tensor_name, with_tensor.front(),
+           with_tensor.size() > 1 ? " and others" : ""),
+       .advice = "make all ranks the same: zeros on all ranks, or more slots for the zeros and "
+                 "their control "
+                 "register"});
 }
 
 }  // namespace

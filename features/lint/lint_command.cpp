@@ -16,8 +16,7 @@
 #include "viz/report/words.hpp"
 
 #include "features/lint/lint.hpp"
-#include "features/lint/lint_json.hpp"
-#include "features/lint/lint_text.hpp"
+#include "features/lint/lint_report.hpp"
 #include "features/lint/unused_names.hpp"
 
 namespace pipesim::app {
@@ -83,7 +82,8 @@ Linted lint_file(const ScenarioFiles& files, const Arguments& arguments, const C
   const std::uint32_t ranks = scenario->graph.ranks;
   const auto annotations = viz::lint_annotations(findings, ranks, input.sources());
   result.annotations.insert(result.annotations.end(), annotations.begin(), annotations.end());
-  if (arguments.has("json")) result.data = viz::lint_json(findings, scenario->graph.name);
+  if (arguments.has("json"))
+    result.data = viz::lint_report(findings, scenario->graph.name, ranks).json();
   result.report = input.excerpts(viz::lint_diagnostics(findings, ranks), console.out_colour);
   result.report +=
       fmt::format("{}: {}\n", models::printable(result.path),

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <set>
 #include <utility>
 
-#include "models/lowering/names.hpp"
+#include <fmt/format.h>
 
 #include "features/lint/lint_rules.hpp"
 
@@ -36,10 +37,9 @@ struct Line {
   std::uint32_t collectives = 0;  // number of collectives reached
 };
 
-class MessageLint {
+class MessageLint : PlanLint {
  public:
-  MessageLint(const TaskGraph& graph, const Lowered& lowered, std::vector<LintFinding>& findings)
-      : plan_(lowered.plan), graph_(graph), names_(graph, lowered), findings_(findings) {}
+  using PlanLint::PlanLint;
 
   void run();
 
@@ -76,10 +76,6 @@ class MessageLint {
     std::deque<Waiting> receives;
   };
 
-  const sim::Plan& plan_;
-  const TaskGraph& graph_;
-  Names names_;
-  std::vector<LintFinding>& findings_;
   std::uint64_t ops_ = 0;
   std::vector<std::map<std::uint32_t, Line>> of_communicator_;
   std::map<std::uint32_t, Line> lines_;  // by rank, for the current communicator
@@ -269,41 +265,36 @@ void MessageLint::report_cycle(const std::vector<std::uint32_t>& ranks) {
                        [](const CallTemplate& call) { return call.kind == CallKind::kSend; });
   };
   const bool all_send = std::all_of(ranks.begin(), ranks.end(), sends);
-  LintFinding finding;
-  finding.rule = all_send ? kSendFirst : kMessageOrder;
   const ActorTemplate& first = step(ranks.front());
-  finding.place = first.place;
+  const ActorTemplate& second = step(ranks[1]);
   const std::string& communicator =
       graph_.communicators[first.step->calls.front().communicator].name;
-  if (all_send) {
-    finding.message = std::to_string(ranks.size()) + " ranks each send before they receive on " +
-                      quoted(communicator) + ": " + quoted(first.name) + " to rank " +
-                      std::to_string(ranks[1]);
-  } else {
-    finding.message = "calls of " + std::to_string(ranks.size()) + " ranks on " +
-                      quoted(communicator) +
-                      " wait for each other because of their order: " + quoted(first.name) +
-                      " waits for rank " + std::to_string(ranks[1]);
-  }
-  if (ranks.size() > 1) {
-    finding.message += ", which is in " + quoted(step(ranks[1]).name);
-    if (step(ranks[1]).step->at.size() > 0) finding.message += " (" + step(ranks[1]).step->at + ")";
-  }
-  for (const std::uint32_t rank : ranks) finding.ops.push_back(step(rank).name);
-  std::sort(finding.ops.begin(), finding.ops.end());
-  finding.ops.erase(std::unique(finding.ops.begin(), finding.ops.end()), finding.ops.end());
-  finding.ops.erase(std::remove(finding.ops.begin(), finding.ops.end(), first.name),
-                    finding.ops.end());
-  finding.ops.insert(finding.ops.begin(), first.name);
-  finding.ranks = RankSet(ranks);
-  finding.why =
-      "calls on one communicator run in order, and a send may block until its recv: this works "
-      "only while the data fits into NCCL's buffers, and never in a fresh job";
-  finding.advice =
-      all_send ? "put the send and the recv into one group, or let one rank of each pair receive "
-                 "first"
-               : "make the calls in one order on both sides, or give each direction a communicator";
-  findings_.push_back(std::move(finding));
+  std::set<std::string> others;
+  for (const std::uint32_t rank : ranks) others.insert(step(rank).name);
+  others.erase(first.name);
+  std::vector<std::string> ops = {first.name};
+  ops.insert(ops.end(), others.begin(), others.end());
+  const std::string& at = second.step->at;
+  findings_.push_back(
+      {.rule = all_send ? kSendFirst : kMessageOrder,
+       .place = first.place,
+       .message = fmt::format(
+           "{}, which is in '{}'{}",
+           all_send ? fmt::format("{} ranks each send before they receive on '{}': '{}' to rank {}",
+                                  ranks.size(), communicator, first.name, ranks[1])
+                    : fmt::format("calls of {} ranks on '{}' wait for each other because of their "
+                                  "order: '{}' waits for rank {}",
+                                  ranks.size(), communicator, first.name, ranks[1]),
+           second.name, at.empty() ? "" : fmt::format(" ({})", at)),
+       .ops = std::move(ops),
+       .ranks = RankSet(ranks),
+       .why = "calls on one communicator run in order, and a send may block until its recv: this "
+              "works only while the data fits into NCCL's buffers, and never in a fresh job",
+       .advice = all_send
+                     ? "put the send and the recv into one group, or let one rank of each pair "
+                       "receive first"
+                     : "make the calls in one order on both sides, or give each direction a "
+                       "communicator"});
 }
 
 void MessageLint::report_size(CallId send, CallId receive) {
@@ -315,19 +306,17 @@ void MessageLint::report_size(CallId send, CallId receive) {
   const std::int64_t received = plan_.calls[receive].signature.count;
   if (sent == received || !from(send).sized || !from(receive).sized) return;
   const ActorId actor = plan_.calls[receive].actor;
-  LintFinding finding;
-  finding.rule = kMessageSize;
-  finding.place = names_.actor(actor).place;
-  finding.message = quoted(names_.name(actor)) + " receives " + std::to_string(received) +
-                    " bytes, and " + quoted(names_.name(plan_.calls[send].actor)) + " sends " +
-                    std::to_string(sent);
-  finding.ops = {names_.name(actor)};
-  finding.ranks = RankSet({plan_.actors[actor].rank.value});
-  finding.why = received > sent ? "the recv waits for the rest, or takes it from the next message"
-                                : "the excess stays in NCCL's buffers for the next recv";
-  finding.advice =
-      "give both the same size; if two sends are swapped, use the same order on both sides";
-  findings_.push_back(std::move(finding));
+  findings_.push_back(
+      {.rule = kMessageSize,
+       .place = names_.actor(actor).place,
+       .message = fmt::format("'{}' receives {} bytes, and '{}' sends {}", names_.name(actor),
+                              received, names_.name(plan_.calls[send].actor), sent),
+       .ops = {names_.name(actor)},
+       .ranks = RankSet({plan_.actors[actor].rank.value}),
+       .why = received > sent ? "the recv waits for the rest, or takes it from the next message"
+                              : "the excess stays in NCCL's buffers for the next recv",
+       .advice =
+           "give both the same size; if two sends are swapped, use the same order on both sides"});
 }
 
 }  // namespace

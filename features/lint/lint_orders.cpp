@@ -7,7 +7,8 @@
 #include <set>
 #include <utility>
 
-#include "models/lowering/names.hpp"
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "features/lint/lint_rules.hpp"
 
@@ -40,36 +41,31 @@ struct Before {
   ActorId second;
 };
 
-class Orders {
+class CycleLint : PlanLint {
  public:
-  Orders(const TaskGraph& graph, const Lowered& lowered)
-      : graph_(graph), plan_(lowered.plan), names_(graph, lowered) {}
+  using PlanLint::PlanLint;
 
-  // Returns the shortest cycle found, without the calls between two calls of one rank; empty if
-  // there is no cycle, or if lint_programs() reports it.
-  std::vector<Before> cycle();
-  const std::string& name_of(ActorId actor) const { return names_.name(actor); }
-  const ActorTemplate& actor(ActorId actor) const { return names_.actor(actor); }
+  void run();
 
  private:
   using Edges = std::map<Meeting, std::vector<Before>>;
 
+  // Returns the shortest cycle found, without the calls between two calls of one rank; empty if
+  // there is no cycle, or if lint_programs() reports it.
+  std::vector<Before> cycle();
   void read(ThreadId id);
   std::vector<Meeting> meetings_of(ActorId id, std::uint32_t rank);
   void leave_cycles();
   std::vector<Before> cycle_through(const Meeting& start) const;
   bool is_covered(const std::vector<Before>& cycle) const;
 
-  const TaskGraph& graph_;
-  const sim::Plan& plan_;
-  Names names_;
   std::map<Meeting, Edges> next_;
   std::size_t edges_ = 0;
   // Number of calls of the current thread, by communicator.
   std::map<std::uint32_t, std::uint32_t> made_;
 };
 
-std::vector<Meeting> Orders::meetings_of(ActorId id, std::uint32_t rank) {
+std::vector<Meeting> CycleLint::meetings_of(ActorId id, std::uint32_t rank) {
   const ActorTemplate& step = names_.actor(id);
   if (!step.step || step.step->implied) return {};
   if (step.step->role == sim::Role::kCreate) {
@@ -89,7 +85,7 @@ std::vector<Meeting> Orders::meetings_of(ActorId id, std::uint32_t rank) {
   return meetings;
 }
 
-void Orders::read(ThreadId id) {
+void CycleLint::read(ThreadId id) {
   const sim::Thread& thread = plan_.threads[id];
   const std::uint32_t end = std::min(thread.program_end, thread.program + kMaxOrderedOps);
   made_.clear();
@@ -108,7 +104,7 @@ void Orders::read(ThreadId id) {
 }
 
 // Removes calls without predecessors from `next_`, until only cycles and their successors are left.
-void Orders::leave_cycles() {
+void CycleLint::leave_cycles() {
   std::map<Meeting, std::size_t> before;
   for (const auto& [from, edges] : next_) {
     for (const auto& [to, ranks] : edges) ++before[to];
@@ -127,7 +123,7 @@ void Orders::leave_cycles() {
   }
 }
 
-std::vector<Before> Orders::cycle_through(const Meeting& start) const {
+std::vector<Before> CycleLint::cycle_through(const Meeting& start) const {
   std::map<Meeting, Meeting> from;
   std::deque<Meeting> open = {start};
   while (!open.empty() && from.count(start) == 0) {
@@ -165,13 +161,13 @@ std::vector<Before> Orders::cycle_through(const Meeting& start) const {
 
 // Whether lint_programs() reports the cycle: two communicators in opposite orders, without an
 // initialization.
-bool Orders::is_covered(const std::vector<Before>& cycle) const {
+bool CycleLint::is_covered(const std::vector<Before>& cycle) const {
   return cycle.size() < 3 && std::none_of(cycle.begin(), cycle.end(), [&](const Before& it) {
            return names_.actor(it.first).step->role == sim::Role::kCreate;
          });
 }
 
-std::vector<Before> Orders::cycle() {
+std::vector<Before> CycleLint::cycle() {
   for (const ThreadId id : ids_of(plan_.threads)) read(id);
   leave_cycles();
   std::vector<Before> shortest;
@@ -185,6 +181,36 @@ std::vector<Before> Orders::cycle() {
   return is_covered(shortest) ? std::vector<Before>() : shortest;
 }
 
+void CycleLint::run() {
+  const std::vector<Before> found = cycle();
+  if (found.empty()) return;
+  std::vector<std::uint32_t> ranks;
+  std::vector<std::string> ops;
+  std::vector<std::string> calls;
+  bool creates = false;
+  for (const Before& it : found) {
+    const std::string& first = names_.name(it.first);
+    calls.push_back(
+        fmt::format("rank {} calls '{}' before '{}'", it.rank, first, names_.name(it.second)));
+    ops.push_back(first);
+    ranks.push_back(it.rank);
+    creates = creates || names_.actor(it.first).step->role == sim::Role::kCreate;
+  }
+  findings_.push_back(
+      {.rule = kGroupOrder,
+       .place = names_.actor(found.front().second).place,
+       .message = fmt::format("no order fits all ranks: {}", fmt::join(calls, ", ")),
+       .ops = std::move(ops),
+       .ranks = RankSet(std::move(ranks)),
+       .why = creates
+                  ? "the host of each rank is stuck in one initialization until its peers join it"
+                  : "each rank may block in a different collective first; this works only if all "
+                    "of them can run at the same time: no host waits between them, and devices "
+                    "have enough kernel slots",
+       .advice = creates ? "create communicators in the same order on all ranks"
+                         : "call collectives of several groups in the same order on all ranks"});
+}
+
 }  // namespace
 
 void lint_orders(const TaskGraph& graph, const Lowered& lowered,
@@ -196,32 +222,7 @@ void lint_orders(const TaskGraph& graph, const Lowered& lowered,
                   [&](const LintFinding& it) { return others.contains(it.rule); })) {
     return;
   }
-  Orders orders(graph, lowered);
-  const std::vector<Before> cycle = orders.cycle();
-  if (cycle.empty()) return;
-  LintFinding finding;
-  finding.rule = kGroupOrder;
-  finding.place = orders.actor(cycle.front().second).place;
-  std::vector<std::uint32_t> ranks;
-  bool creates = false;
-  std::string text;
-  for (const Before& it : cycle) {
-    text += (text.empty() ? "rank " : ", rank ") + std::to_string(it.rank) + " calls " +
-            quoted(orders.name_of(it.first)) + " before " + quoted(orders.name_of(it.second));
-    finding.ops.push_back(orders.name_of(it.first));
-    ranks.push_back(it.rank);
-    creates = creates || orders.actor(it.first).step->role == sim::Role::kCreate;
-  }
-  finding.message = "no order fits all ranks: " + text;
-  finding.ranks = RankSet(std::move(ranks));
-  finding.why = creates
-                    ? "the host of each rank is stuck in one initialization until its peers join it"
-                    : "each rank may block in a different collective first; this works only if all "
-                      "of them can run at the same time: no host waits between them, and devices "
-                      "have enough kernel slots";
-  finding.advice = creates ? "create communicators in the same order on all ranks"
-                           : "call collectives of several groups in the same order on all ranks";
-  findings.push_back(std::move(finding));
+  CycleLint(graph, lowered, findings).run();
 }
 
 }  // namespace pipesim::models

@@ -7,8 +7,9 @@
 #include <set>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "models/lowering/missing_call.hpp"
-#include "models/lowering/names.hpp"
 
 #include "features/lint/lint_rules.hpp"
 #include "features/lint/pending_calls.hpp"
@@ -46,14 +47,9 @@ std::string differences(const sim::Signature& a, const sim::Signature& b) {
   return text;
 }
 
-class OrderLint {
+class OrderLint : PlanLint {
  public:
-  OrderLint(const TaskGraph& graph, const Lowered& lowered, std::vector<LintFinding>& findings)
-      : graph_(graph),
-        lowered_(lowered),
-        plan_(lowered.plan),
-        names_(graph, lowered),
-        findings_(findings) {}
+  using PlanLint::PlanLint;
 
   void run() {
     for (const ThreadId id : ids_of(plan_.threads)) read(id);
@@ -85,11 +81,6 @@ class OrderLint {
   std::optional<std::size_t> missing_in(const Calls& more, const Calls& fewer) const;
   std::string op(const Calls& calls, std::size_t i) const;
 
-  const TaskGraph& graph_;
-  const Lowered& lowered_;
-  const sim::Plan& plan_;
-  Names names_;
-  std::vector<LintFinding>& findings_;
   // Collective calls by communicator and rank, in the order in which each thread makes the calls.
   std::vector<std::map<std::uint32_t, Calls>> calls_;
 };
@@ -125,7 +116,7 @@ std::optional<std::size_t> OrderLint::missing_in(const Calls& more, const Calls&
 std::string OrderLint::op(const Calls& calls, std::size_t i) const {
   const auto before =
       std::count(calls.begin(), calls.begin() + static_cast<std::ptrdiff_t>(i), calls[i]);
-  return quoted(name_of(calls[i]) + "#" + std::to_string(before + 1));
+  return fmt::format("'{}#{}'", name_of(calls[i]), before + 1);
 }
 
 // Compares the k-th calls of all ranks, because NCCL pairs calls by their order.
@@ -184,9 +175,6 @@ bool OrderLint::report_branch(std::uint32_t rank, const Calls& calls, std::uint3
   });
   const bool alone = !has_own || differ;
   if (step.on.contains(without) || !alone) return false;
-  LintFinding finding;
-  finding.rule = kCollectiveBranch;
-  finding.place = step.place;
   const Made& made = longer[at];
   const sim::Communicator& communicator = plan_.communicators[plan_.calls[made.call].communicator];
   std::vector<std::uint32_t> never;
@@ -194,16 +182,17 @@ bool OrderLint::report_branch(std::uint32_t rank, const Calls& calls, std::uint3
     const std::uint32_t member = plan_.communicator_ranks[i].value;
     if (!step.on.contains(member) && !makes(member, longer)) never.push_back(member);
   }
-  finding.message = quoted(step.name) + " is never called, a collective of communicator " +
-                    quoted(graph_.communicators[longer[at].communicator].name);
-  finding.ops = {step.name};
-  finding.ranks = RankSet(std::move(never));
-  finding.why =
-      "the ranks that call it wait for those that do not, or get matched with a different call";
-  finding.advice =
-      "call it on all ranks, with empty data if necessary; or agree on the branch with a "
-      "collective";
-  findings_.push_back(std::move(finding));
+  findings_.push_back(
+      {.rule = kCollectiveBranch,
+       .place = step.place,
+       .message = fmt::format("'{}' is never called, a collective of communicator '{}'", step.name,
+                              graph_.communicators[made.communicator].name),
+       .ops = {step.name},
+       .ranks = RankSet(std::move(never)),
+       .why = "the ranks that call it wait for those that do not, or get matched with a different "
+              "call",
+       .advice = "call it on all ranks, with empty data if necessary; or agree on the branch with "
+                 "a collective"});
   return true;
 }
 
@@ -216,16 +205,16 @@ void OrderLint::report_calls(std::uint32_t rank, const Calls& calls, std::uint32
          plan_.calls[calls[at].call].signature == plan_.calls[first[at].call].signature) {
     ++at;
   }
-  const std::string name = quoted(graph_.communicators[first.front().communicator].name);
-  const std::string number = std::to_string(at + 1);
-  LintFinding finding;
-  finding.rule = kCollectiveOrder;
+  const std::string& name = graph_.communicators[first.front().communicator].name;
+  LintFinding finding{.rule = kCollectiveOrder, .place = {}, .message = {}};
+  finding.ranks = RankSet({rank});
+  finding.advice = "make the same calls in the same order on all ranks of a communicator";
   if (at < common) {
     finding.place = place(calls[at]);
-    finding.message =
-        "call " + number + " on communicator " + name + " is " + op(calls, at) + ", and " +
-        op(first, at) + " on rank " + std::to_string(first_rank) + ", which differ in " +
-        differences(plan_.calls[calls[at].call].signature, plan_.calls[first[at].call].signature);
+    finding.message = fmt::format(
+        "call {} on communicator '{}' is {}, and {} on rank {}, which differ in {}", at + 1, name,
+        op(calls, at), op(first, at), first_rank,
+        differences(plan_.calls[calls[at].call].signature, plan_.calls[first[at].call].signature));
     finding.ops = {name_of(calls[at])};
     finding.why =
         "calls are matched by order: these two are matched but differ, and neither completes";
@@ -235,19 +224,16 @@ void OrderLint::report_calls(std::uint32_t rank, const Calls& calls, std::uint32
     const std::size_t last = at;
     if (const auto missing = missing_in(longer, fewer ? calls : first)) at = std::min(at, *missing);
     finding.place = place(longer[at]);
-    finding.message = std::to_string(calls.size()) + " calls on communicator " + name + ", and " +
-                      std::to_string(first.size()) + " on rank " + std::to_string(first_rank);
+    finding.message = fmt::format("{} calls on communicator '{}', and {} on rank {}", calls.size(),
+                                  name, first.size(), first_rank);
     finding.ops = {name_of(longer[at])};
     finding.why = op(longer, last) + " waits for a call that its peers never make";
     if (at != last) {
-      finding.why = op(longer, at) +
-                    " is left out, so that each later call is matched with the "
-                    "one before it, and " +
-                    finding.why;
+      finding.why = fmt::format(
+          "{} is left out, so that each later call is matched with the one before it, and {}",
+          op(longer, at), finding.why);
     }
   }
-  finding.ranks = RankSet({rank});
-  finding.advice = "make the same calls in the same order on all ranks of a communicator";
   findings_.push_back(std::move(finding));
 }
 
@@ -307,18 +293,18 @@ void OrderLint::check_pair(std::uint32_t a, std::uint32_t b) {
         calls.begin(), calls.end(), first.begin(),
         [&](const Made& x, const Made& y) { return communicator(x) == communicator(y); });
     if (here == calls.end()) continue;
-    LintFinding finding;
-    finding.rule = kGroupOrder;
-    finding.place = place(*here);
-    finding.message = quoted(name_of(*here)) + " comes before " + quoted(name_of(*there)) +
-                      ", and after it on rank " + std::to_string(first_rank);
-    finding.ops = {name_of(*here)};
-    finding.ranks = RankSet({rank});
-    finding.why =
-        "each rank blocks in a different collective first; this works only if both can run at the "
-        "same time: no host waits between them, and devices and launch queues have capacity";
-    finding.advice = "call collectives of several groups in the same order on all ranks";
-    findings_.push_back(std::move(finding));
+    findings_.push_back(
+        {.rule = kGroupOrder,
+         .place = place(*here),
+         .message = fmt::format("'{}' comes before '{}', and after it on rank {}", name_of(*here),
+                                name_of(*there), first_rank),
+         .ops = {name_of(*here)},
+         .ranks = RankSet({rank}),
+         .why =
+             "each rank blocks in a different collective first; this works only if both can run at "
+             "the "
+             "same time: no host waits between them, and devices and launch queues have capacity",
+         .advice = "call collectives of several groups in the same order on all ranks"});
   }
 }
 
@@ -370,22 +356,12 @@ void HostLint::do_step(std::uint32_t index) {
   const ActorTemplate& actor = graph_.actors[index];
   if (!actor.on.contains(rank_) || !actor.step) return;
   const StepTemplate& step = *actor.step;
-  const auto all = [](const PendingCall&) { return true; };
-  switch (step.role) {
-    case sim::Role::kCalls:
-      do_calls(index);
-      break;
-    case sim::Role::kSynchronize:
-      wait(index, [&](const PendingCall& call) { return is_synchronized(step, call); });
-      break;
-    case sim::Role::kAwait:
-      wait(index, [&](const PendingCall& pending) {
-        return graph_.events[step.event].shared || pending.events.count(step.event) > 0;
-      });
-      break;
-    default:
-      if (sim::facts(step.role).blocks) wait(index, all);
-  }
+  // Other waits of the host can end after any of this thread's calls, since another thread ends them.
+  const bool ends_by_calls = step.role == sim::Role::kSynchronize ||
+                             (step.role == sim::Role::kAwait && !graph_.events[step.event].shared);
+  const bool by_thread = sim::facts(step.role).blocks && !ends_by_calls;
+  if (step.role == sim::Role::kCalls) do_calls(index);
+  wait(index, [&](const PendingCall& call) { return by_thread || call.is_awaited(step); });
   follow(actor, pending_);
 }
 
@@ -413,21 +389,20 @@ void HostLint::do_collective(std::uint32_t index, std::uint32_t group) {
   // already fix the order of the collectives of both groups.
   if (!waited_.empty() && waited_.count(group) == 0) {
     const Waited& waited = waited_.begin()->second;
-    const std::string before = quoted(name(waited.collective));
-    LintFinding finding;
-    finding.rule = kHostSync;
-    finding.place = graph_.actors[waited.wait].place;
-    finding.message = "the host waits in " + quoted(name(waited.wait)) + " between " + before +
-                      " and " + quoted(actor.name) + ", collectives of two groups";
-    finding.ops = {name(waited.wait)};
-    finding.ranks = RankSet({rank_});
-    finding.why = quoted(actor.name) + " is not launched until " + before +
-                  " is done on all of its ranks: a rank that needs the second one first never "
-                  "reaches the first";
-    finding.advice =
-        "let streams wait for each other by events, or launch both before the host "
-        "waits";
-    findings_.push_back(std::move(finding));
+    const std::string& before = name(waited.collective);
+    findings_.push_back(
+        {.rule = kHostSync,
+         .place = graph_.actors[waited.wait].place,
+         .message =
+             fmt::format("the host waits in '{}' between '{}' and '{}', collectives of two groups",
+                         name(waited.wait), before, actor.name),
+         .ops = {name(waited.wait)},
+         .ranks = RankSet({rank_}),
+         .why = fmt::format("'{}' is not launched until '{}' is done on all of its ranks: a rank "
+                            "that calls '{}' first never reaches '{}'",
+                            actor.name, before, actor.name, before),
+         .advice = "let streams wait for each other by events, or launch both before the host "
+                   "waits"});
   }
   waited_.clear();
   pending_[group] = {index, {actor.stream}, {}};
@@ -474,17 +449,16 @@ void lint_meetings(const TaskGraph& graph, std::vector<LintFinding>& findings) {
     const std::uint32_t communicator = creates ? step.communicator : step.calls[0].communicator;
     std::vector<std::uint32_t> without = ranks_without(graph, actor, communicator);
     if (without.empty()) continue;
-    LintFinding finding;
-    finding.rule = kMeeting;
-    finding.place = actor.place;
-    finding.message = quoted(actor.name) + " is never called, a meeting of communicator " +
-                      quoted(graph.communicators[communicator].name);
-    finding.ops = {actor.name};
-    finding.ranks = RankSet(std::move(without));
-    finding.why =
-        "it synchronizes the hosts of all its ranks, even those that get no new communicator";
-    finding.advice = "call it on all ranks of the communicator, in one order";
-    findings.push_back(std::move(finding));
+    findings.push_back(
+        {.rule = kMeeting,
+         .place = actor.place,
+         .message = fmt::format("'{}' is never called, a meeting of communicator '{}'", actor.name,
+                                graph.communicators[communicator].name),
+         .ops = {actor.name},
+         .ranks = RankSet(std::move(without)),
+         .why =
+             "it synchronizes the hosts of all its ranks, even those that get no new communicator",
+         .advice = "call it on all ranks of the communicator, in one order"});
   }
 }
 

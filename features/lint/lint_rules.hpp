@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/lowering/lowering.hpp"
+#include "models/lowering/names.hpp"
 
 #include "features/lint/lint.hpp"
 
@@ -29,6 +30,24 @@ inline constexpr std::string_view kKernelSlots = "device-room";
 inline constexpr std::string_view kUnused = "unused";  // features/lint/unused_names.hpp
 inline constexpr std::string_view kShadowedGroup = "shadowed-group";
 inline constexpr std::string_view kMicroBatches = "micro-batches";
+
+/// What the rules about a plan need.
+class PlanLint {
+ public:
+  PlanLint(const TaskGraph& graph, const Lowered& lowered, std::vector<LintFinding>& findings)
+      : graph_(graph),
+        plan_(lowered.plan),
+        lowered_(lowered),
+        names_(graph, lowered),
+        findings_(findings) {}
+
+ protected:
+  const TaskGraph& graph_;
+  const sim::Plan& plan_;
+  const Lowered& lowered_;
+  Names names_;
+  std::vector<LintFinding>& findings_;
+};
 
 /// Checks the rules buffer-stream, control-credits, partial-sum.
 void lint_actors(const TaskGraph& graph, const Lowered& lowered,
@@ -57,8 +76,5 @@ void lint_messages(const TaskGraph& graph, const Lowered& lowered,
 
 /// Checks the rules send-sync, communicator-order, shadowed-group.
 void lint_waits(const TaskGraph& graph, const Lowered& lowered, std::vector<LintFinding>& findings);
-
-/// Puts `text` in single quotes.
-inline std::string quoted(const std::string& text) { return "'" + text + "'"; }
 
 }  // namespace pipesim::models

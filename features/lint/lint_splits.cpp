@@ -1,4 +1,6 @@
 // Rule split-pending: splits of communicators with pending calls.
+#include <fmt/format.h>
+
 #include "features/lint/lint_rules.hpp"
 #include "features/lint/pending_calls.hpp"
 
@@ -26,22 +28,8 @@ class SplitLint {
 void SplitLint::do_step(std::uint32_t index) {
   const ActorTemplate& actor = graph_.actors[index];
   if (!actor.on.contains(rank_) || !actor.step) return;
-  const StepTemplate& step = *actor.step;
-  switch (step.role) {
-    case sim::Role::kCalls:
-      do_calls(index);
-      break;
-    case sim::Role::kSynchronize:
-      std::erase_if(pending_,
-                    [&](const auto& entry) { return is_synchronized(step, entry.second); });
-      break;
-    case sim::Role::kAwait:
-      std::erase_if(pending_,
-                    [&](const auto& entry) { return entry.second.events.count(step.event) > 0; });
-      break;
-    default:
-      break;
-  }
+  if (actor.step->role == sim::Role::kCalls) do_calls(index);
+  std::erase_if(pending_, [&](const auto& it) { return it.second.is_awaited(*actor.step); });
   follow(actor, pending_);
 }
 
@@ -71,19 +59,18 @@ void SplitLint::do_calls(std::uint32_t index) {
 
 void SplitLint::report(std::uint32_t split, std::uint32_t communicator, std::uint32_t call) {
   const ActorTemplate& actor = graph_.actors[split];
-  LintFinding finding;
-  finding.rule = kSplitPending;
-  finding.place = actor.place;
-  finding.message = quoted(actor.name) + " splits communicator " +
-                    quoted(graph_.communicators[communicator].name) + " while " +
-                    quoted(graph_.actors[call].name) + " may not be done";
-  finding.ops = {actor.name};
-  finding.ranks = RankSet({rank_});
-  finding.why =
-      "NCCL's guide wants no outstanding operations on a communicator that is split: it may "
-      "deadlock";
-  finding.advice = "let the host wait for the communicator's calls first, by `synchronize`";
-  findings_.push_back(std::move(finding));
+  findings_.push_back(
+      {.rule = kSplitPending,
+       .place = actor.place,
+       .message =
+           fmt::format("'{}' splits communicator '{}' while '{}' may not be done", actor.name,
+                       graph_.communicators[communicator].name, graph_.actors[call].name),
+       .ops = {actor.name},
+       .ranks = RankSet({rank_}),
+       .why =
+           "NCCL's guide wants no outstanding operations on a communicator that is split: it may "
+           "deadlock",
+       .advice = "let the host wait for the communicator's calls first, by `synchronize`"});
 }
 
 }  // namespace

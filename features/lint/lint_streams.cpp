@@ -4,7 +4,8 @@
 #include <set>
 #include <utility>
 
-#include "models/lowering/names.hpp"
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "features/lint/lint_rules.hpp"
 
@@ -15,14 +16,9 @@ using sim::ActorId;
 using sim::CallId;
 using sim::StreamId;
 
-class StreamLint {
+class StreamLint : PlanLint {
  public:
-  StreamLint(const TaskGraph& graph, const Lowered& lowered, std::vector<LintFinding>& findings)
-      : graph_(graph),
-        plan_(lowered.plan),
-        lowered_(lowered),
-        names_(graph, lowered),
-        findings_(findings) {}
+  using PlanLint::PlanLint;
 
   void run() {
     for (const ActorId id : ids_of(plan_.actors)) look_at(id);
@@ -42,20 +38,13 @@ class StreamLint {
     return plan_.communicators[id].ranks_end - plan_.communicators[id].ranks;
   }
 
-  const TaskGraph& graph_;
-  const sim::Plan& plan_;
-  const Lowered& lowered_;
-  Names names_;
-  std::vector<LintFinding>& findings_;
   // The streams of each rank, by pair of group and list.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::map<std::uint32_t, Streams>> streams_of_;
   std::map<std::uint32_t, ActorId> waiting_;  // by stream: its first op that waits for peers
 };
 
 std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + quoted(name);
-  return text;
+  return fmt::format("'{}'", fmt::join(names, "', '"));
 }
 
 void StreamLint::look_at(ActorId id) {
@@ -109,19 +98,18 @@ void StreamLint::check_list(std::uint32_t group, const std::map<std::uint32_t, S
     return first_streams.count(stream.first) == 0;
   });
   const ActorId shown = differs == found.end() ? found.begin()->second : differs->second;
-  LintFinding finding;
-  finding.rule = kCollectiveStreams;
-  finding.place = names_.actor(shown).place;
-  finding.message = "collectives of group " + quoted(graph_.groups[group].name) +
-                    " are on stream " + listed(names(found)) + ", and on rank " +
-                    std::to_string(first_rank) + " on " + listed(expected);
-  finding.ops = {names_.name(shown)};
-  finding.ranks = RankSet(std::move(others));
-  finding.why =
-      "different work precedes them on each rank, so a peer may wait for an op that is queued "
-      "behind another rank's wait";
-  finding.advice = "put the collectives of a group on the same stream everywhere";
-  findings_.push_back(std::move(finding));
+  findings_.push_back(
+      {.rule = kCollectiveStreams,
+       .place = names_.actor(shown).place,
+       .message = fmt::format("collectives of group '{}' are on stream {}, and on rank {} on {}",
+                              graph_.groups[group].name, listed(names(found)), first_rank,
+                              listed(expected)),
+       .ops = {names_.name(shown)},
+       .ranks = RankSet(std::move(others)),
+       .why =
+           "different work precedes them on each rank, so a peer may wait for an op that is queued "
+           "behind another rank's wait",
+       .advice = "put the collectives of a group on the same stream everywhere"});
 }
 
 // Reports a device with more waiting streams than kernel slots. Timing then decides which streams
@@ -137,22 +125,21 @@ void StreamLint::check_slots(sim::DeviceId id) {
   if (waiting.size() <= device.resident) return;
   std::sort(waiting.begin(), waiting.end());
   const ActorId shown = waiting[device.resident];
-  LintFinding finding;
-  finding.rule = kKernelSlots;
-  finding.place = names_.actor(shown).place;
-  finding.message = std::to_string(waiting.size()) +
-                    " streams have calls that wait for peers, and a device runs " +
-                    std::to_string(device.resident) + " at a time";
-  finding.ops = {names_.name(shown)};
-  finding.ranks = RankSet({device.rank.value});
-  finding.why = "nothing orders " + quoted(names_.name(waiting[0])) + " and " +
-                quoted(names_.name(shown)) +
-                " on their streams: two ranks may start them in opposite orders, and each then "
-                "spins in the kernel slot that the other needs";
-  finding.advice =
-      "order them with an event, or let the device start them in launch order (launch_order: "
-      "implicit)";
-  findings_.push_back(std::move(finding));
+  findings_.push_back(
+      {.rule = kKernelSlots,
+       .place = names_.actor(shown).place,
+       .message =
+           fmt::format("{} streams have calls that wait for peers, and a device runs {} at a time",
+                       waiting.size(), device.resident),
+       .ops = {names_.name(shown)},
+       .ranks = RankSet({device.rank.value}),
+       .why = fmt::format(
+           "nothing orders '{}' and '{}' on their streams: two ranks may start them in opposite "
+           "orders, and each then spins in the kernel slot that the other needs",
+           names_.name(waiting[0]), names_.name(shown)),
+       .advice =
+           "order them with an event, or let the device start them in launch order (launch_order: "
+           "implicit)"});
 }
 
 }  // namespace

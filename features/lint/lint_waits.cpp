@@ -6,10 +6,12 @@
 #include <set>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "models/graph/by_name.hpp"
-#include "models/lowering/names.hpp"
 
 #include "features/lint/lint_rules.hpp"
+#include "features/lint/pending_calls.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -24,19 +26,13 @@ using sim::ThreadId;
 constexpr std::uint32_t kMaxOpsOfThread = 4'096;
 constexpr std::size_t kMaxWaitsOfRank = 64;  // maximum number of host waits kept per rank
 
-// The streams of a rank that continue only after a call, and the events that report its end.
-struct Reach {
-  std::set<std::uint32_t> streams;
-  std::set<std::uint32_t> events;
-};
-
 // A send that may not be done yet.
 struct OpenSend {
   ActorId actor;
   CommunicatorId communicator;
   std::uint32_t peer = 0;    // rank of the receiver
   std::uint32_t number = 0;  // number among the sends to this rank on this communicator, from 1
-  Reach reach;
+  PendingCall call;
 };
 
 using Direction = std::pair<std::uint32_t, CommunicatorId>;  // sender's rank and communicator
@@ -48,10 +44,9 @@ struct HostWait {
   std::map<Direction, std::uint32_t> receives;  // number of recvs called before the wait
 };
 
-class WaitLint {
+class WaitLint : PlanLint {
  public:
-  WaitLint(const TaskGraph& graph, const Lowered& lowered, std::vector<LintFinding>& findings)
-      : graph_(graph), plan_(lowered.plan), names_(graph, lowered), findings_(findings) {}
+  using PlanLint::PlanLint;
 
   void run() {
     for (const ThreadId id : ids_of(plan_.threads)) read(id);
@@ -80,7 +75,6 @@ class WaitLint {
   void connect_streams(ActorId actor, RankCalls& of);
   void do_calls(ActorId actor, RankCalls& of, ThreadId thread);
   void do_host_wait(ActorId actor);
-  void spread(ActorId actor);
   void check_threads(const RankCalls& of);
   bool on_one_device(ActorId a, ActorId b) const;
   void report_threads(const Launched& first, const Launched& second);
@@ -94,10 +88,6 @@ class WaitLint {
     if (a != kNoIndex && b != kNoIndex) roots[root_of(roots, a)] = root_of(roots, b);
   }
 
-  const TaskGraph& graph_;
-  const sim::Plan& plan_;
-  Names names_;
-  std::vector<LintFinding>& findings_;
   std::map<std::uint32_t, std::vector<HostWait>> waits_;  // by rank
   std::map<std::uint32_t, RankCalls> calls_;              // by rank
   // State of the thread that is being read:
@@ -130,7 +120,7 @@ void WaitLint::read(ThreadId id) {
         break;
       case sim::Role::kRecord:
       case sim::Role::kWait:
-        spread(actor);
+        for (OpenSend& send : sends_) send.call.follow(step);
         break;
       case sim::Role::kSynchronize:
         do_host_wait(actor);
@@ -158,7 +148,7 @@ void WaitLint::connect_streams(ActorId actor, RankCalls& of) {
 void WaitLint::do_calls(ActorId actor, RankCalls& of, ThreadId thread) {
   const ActorTemplate& step = names_.actor(actor);
   if (step.stream == kNoIndex || graph_.streams[step.stream].on_host) return do_host_wait(actor);
-  spread(actor);
+  for (OpenSend& send : sends_) send.call.follow(step);
   const std::vector<OpenSend> before = std::move(sends_);
   sends_.clear();
   for (const CallId id : plan_.calls_of(actor)) {
@@ -174,7 +164,8 @@ void WaitLint::do_calls(ActorId actor, RankCalls& of, ThreadId thread) {
     const std::uint32_t peer = plan_.communicator_ranks[call.peer].value;
     const Direction direction{peer, call.communicator};
     if (call.kind == CallKind::kSend) {
-      sends_.push_back({actor, call.communicator, peer, ++sent_[direction], {{step.stream}, {}}});
+      sends_.push_back(
+          {actor, call.communicator, peer, ++sent_[direction], {.streams = {step.stream}}});
     } else {
       ++received_[direction];
     }
@@ -182,31 +173,9 @@ void WaitLint::do_calls(ActorId actor, RankCalls& of, ThreadId thread) {
   sends_.insert(sends_.begin(), before.begin(), before.end());
 }
 
-// Extends each open send to the streams and events that come after its end.
-void WaitLint::spread(ActorId actor) {
-  const ActorTemplate& step = names_.actor(actor);
-  for (OpenSend& send : sends_) {
-    if (step.behind != kNoIndex && send.reach.streams.count(step.behind) > 0) {
-      send.reach.streams.insert(step.stream);
-    }
-    if (step.step->role == sim::Role::kRecord && send.reach.streams.count(step.stream) > 0) {
-      send.reach.events.insert(step.step->event);
-    }
-    if (step.step->role == sim::Role::kWait && send.reach.events.count(step.step->event) > 0) {
-      send.reach.streams.insert(step.stream);
-    }
-  }
-}
-
 void WaitLint::do_host_wait(ActorId actor) {
   const StepTemplate& step = *names_.actor(actor).step;
-  const auto is_waited_for = [&](const OpenSend& send) {
-    if (step.role == sim::Role::kAwait) return send.reach.events.count(step.event) > 0;
-    if (step.role != sim::Role::kSynchronize) return false;
-    return step.streams.empty() ||
-           std::any_of(step.streams.begin(), step.streams.end(),
-                       [&](std::uint32_t stream) { return send.reach.streams.count(stream) > 0; });
-  };
+  const auto is_waited_for = [&](const OpenSend& send) { return send.call.is_awaited(step); };
   std::vector<HostWait>& waits = waits_[rank_];
   for (const OpenSend& send : sends_) {
     if (!is_waited_for(send) || waits.size() == kMaxWaitsOfRank) continue;
@@ -255,21 +224,20 @@ bool WaitLint::on_one_device(ActorId a, ActorId b) const {
 
 void WaitLint::report_threads(const Launched& first, const Launched& second) {
   const std::string& before = names_.name(first.actor);
-  LintFinding finding;
-  finding.rule = kCommunicatorOrder;
-  finding.place = names_.actor(second.actor).place;
-  finding.message =
-      "nothing orders " + quoted(before) + " of thread " + quoted(names_.thread(first.thread)) +
-      " and " + quoted(names_.name(second.actor)) + " of thread " +
-      quoted(names_.thread(second.thread)) + ", calls of two communicators on one device";
-  finding.ops = {names_.name(second.actor)};
-  finding.ranks = RankSet({plan_.actors[second.actor].rank.value});
-  finding.why =
-      "two ranks may launch them in opposite orders, and each then waits on its device for the "
-      "call that the other has not started";
-  finding.advice =
-      "launch them from one thread in one order, or let a stream wait for the other by an event";
-  findings_.push_back(std::move(finding));
+  findings_.push_back(
+      {.rule = kCommunicatorOrder,
+       .place = names_.actor(second.actor).place,
+       .message = fmt::format("nothing orders '{}' of thread '{}' and '{}' of thread '{}', calls "
+                              "of two communicators on one device",
+                              before, names_.thread(first.thread), names_.name(second.actor),
+                              names_.thread(second.thread)),
+       .ops = {names_.name(second.actor)},
+       .ranks = RankSet({plan_.actors[second.actor].rank.value}),
+       .why = "two ranks may launch them in opposite orders, and each then waits on its device for "
+              "the "
+              "call that the other has not started",
+       .advice = "launch them from one thread in one order, or let a stream wait for the other by "
+                 "an event"});
 }
 
 // Reports two hosts that each wait for a send before the other host has called the recv. If the
@@ -288,18 +256,17 @@ void WaitLint::check_sends(std::uint32_t rank, const HostWait& wait) {
                       called(other, {rank, send.communicator}) < send.number &&
                       called(wait, {send.peer, back.communicator}) < back.number;
     if (!both) continue;
-    LintFinding finding;
-    finding.rule = kSendSync;
-    finding.place = names_.actor(wait.wait).place;
-    finding.message = "the host waits in " + quoted(names_.name(wait.wait)) + " for " +
-                      quoted(names_.name(send.actor)) + " before it calls the recv of " +
-                      quoted(names_.name(back.actor)) + ", and rank " + std::to_string(send.peer) +
-                      " waits for that one before it calls the recv of this one";
-    finding.ops = {names_.name(wait.wait)};
-    finding.ranks = RankSet({rank, send.peer});
-    finding.why = "a send may block until its recv, which neither host reaches";
-    finding.advice = "call the recv before the host waits, or both in one group";
-    findings_.push_back(std::move(finding));
+    findings_.push_back(
+        {.rule = kSendSync,
+         .place = names_.actor(wait.wait).place,
+         .message = fmt::format(
+             "the host waits in '{}' for '{}' before it calls the recv of '{}', and rank {} waits "
+             "for that one before it calls the recv of this one",
+             names_.name(wait.wait), names_.name(send.actor), names_.name(back.actor), send.peer),
+         .ops = {names_.name(wait.wait)},
+         .ranks = RankSet({rank, send.peer}),
+         .why = "a send may block until its recv, which neither host reaches",
+         .advice = "call the recv before the host waits, or both in one group"});
     return;
   }
 }
@@ -320,17 +287,15 @@ void lint_shadowed(const TaskGraph& graph, std::vector<LintFinding>& findings) {
                         return g.place == graph.groups[group].place;
                       }) > 1;
     if (made) continue;
-    LintFinding finding;
-    finding.rule = kShadowedGroup;
-    finding.place = communicator.place;
-    finding.message = "communicator " + quoted(communicator.name) +
-                      " has the name of a group, and " + "is one of group " +
-                      quoted(graph.groups[communicator.group].name);
-    finding.why =
-        "steps that name it run on the communicator's ranks, not on those of the group of that "
-        "name";
-    finding.advice = "give the communicator a name of its own";
-    findings.push_back(std::move(finding));
+    findings.push_back({.rule = kShadowedGroup,
+                        .place = communicator.place,
+                        .message = fmt::format(
+                            "communicator '{}' has the name of a group, and is one of group '{}'",
+                            communicator.name, graph.groups[communicator.group].name),
+                        .why = "steps that name it run on the communicator's ranks, not on those "
+                               "of the group of that "
+                               "name",
+                        .advice = "give the communicator a name of its own"});
   }
 }
 

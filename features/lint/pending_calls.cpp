@@ -4,21 +4,21 @@
 
 namespace pipesim::models {
 
-void follow(const ActorTemplate& actor, PendingCalls& pending) {
+void PendingCall::follow(const ActorTemplate& actor) {
   const StepTemplate& step = *actor.step;
-  for (auto& [where, call] : pending) {
-    const bool records = step.role == sim::Role::kRecord && call.streams.contains(actor.stream);
-    if (records) call.events.insert(step.event);
-    const bool waits = step.role == sim::Role::kWait && call.events.contains(step.event);
-    const bool behind = actor.behind != kNoIndex && call.streams.contains(actor.behind);
-    if (waits || behind) call.streams.insert(actor.stream);
-  }
+  const bool behind = actor.behind != kNoIndex && streams.contains(actor.behind);
+  const bool waits = step.role == sim::Role::kWait && events.contains(step.event);
+  if (behind || waits) streams.insert(actor.stream);
+  const bool records = step.role == sim::Role::kRecord && streams.contains(actor.stream);
+  if (records) events.insert(step.event);
 }
 
-bool is_synchronized(const StepTemplate& step, const PendingCall& call) {
+bool PendingCall::is_awaited(const StepTemplate& step) const {
+  if (step.role == sim::Role::kAwait) return events.contains(step.event);
+  if (step.role != sim::Role::kSynchronize) return false;
   return step.streams.empty() ||
          std::any_of(step.streams.begin(), step.streams.end(),
-                     [&](std::uint32_t stream) { return call.streams.contains(stream); });
+                     [&](std::uint32_t stream) { return streams.contains(stream); });
 }
 
 }  // namespace pipesim::models

@@ -11,23 +11,27 @@
 
 namespace pipesim::models {
 
-/// The last call of a communicator or group, with the streams and events that come after its end.
-/// Calls of one communicator end in order.
+/// A call that may be unfinished, with the streams and events that come after its end.
 struct PendingCall {
   std::uint32_t actor = kNoIndex;
   std::set<std::uint32_t> streams{};
   std::set<std::uint32_t> events{};
+
+  /// Adds the event that the step `actor` records after this call, or the stream that it makes wait
+  /// for this call.
+  void follow(const ActorTemplate& actor);
+
+  /// Whether the host returns from `step` only after this call: `step` synchronizes all streams, or
+  /// waits for a stream or event that comes after this call.
+  bool is_awaited(const StepTemplate& step) const;
 };
 
-using PendingCalls = std::map<std::uint32_t, PendingCall>;  // by communicator, or by group
+/// The last call of each communicator or group. Calls of one communicator end in order.
+using PendingCalls = std::map<std::uint32_t, PendingCall>;
 
-/// Updates the pending calls for the step `actor`. A call gets each event that is recorded after
-/// the call, and each stream that waits for such an event or stream.
-void follow(const ActorTemplate& actor, PendingCalls& pending);
-
-/// Whether the host wait `step` ends only after `call`: it waits for all streams, or for a stream
-/// that continues only after `call`.
-bool is_synchronized(const StepTemplate& step, const PendingCall& call);
+inline void follow(const ActorTemplate& actor, PendingCalls& pending) {
+  for (auto& [where, call] : pending) call.follow(actor);
+}
 
 /// Calls `do_step` for each step of the program of `rank`, in order and each block once.
 template <typename DoStep>

@@ -23,8 +23,7 @@
 #include "features/algorithm/algorithm_network.hpp"
 #include "features/algorithm/draw_algorithm.hpp"
 #include "features/algorithm/verify_algorithm.hpp"
-#include "features/algorithm/verify_json.hpp"
-#include "features/algorithm/verify_text.hpp"
+#include "features/algorithm/verify_report.hpp"
 #include "features/diff/report_file.hpp"
 #include "features/goal/goal_reader.hpp"
 #include "features/goal/loggops_explanation.hpp"
@@ -196,7 +195,7 @@ void algorithm(const std::string& bytes) {
     report.changes = models::try_changes(*read, report, options);
     const viz::VerifyView view{"x", *read, report, true};
     require_printable(viz::verify_text(view, {}));
-    require(nlohmann::json::accept(viz::verify_json(view)), "what was written is no JSON");
+    require(nlohmann::json::accept(viz::verify_report(view).json()), "what was written is no JSON");
     show_algorithm(view);
   } catch (const std::length_error&) {
     // The input exceeds a limit, and the command reports it.

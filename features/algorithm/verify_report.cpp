@@ -1,15 +1,15 @@
-#include "features/algorithm/verify_text.hpp"
+#include "features/algorithm/verify_report.hpp"
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <set>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "models/graph/diagnostics.hpp"
+#include "viz/report/json_report.hpp"
 #include "viz/report/report.hpp"
 #include "viz/report/report_lines.hpp"
 #include "viz/report/summary.hpp"
@@ -30,10 +30,15 @@ using models::FoundRace;
 using models::kNoAlgoIndex;
 using models::VerifyReport;
 
-std::string cell_text(const AlgoCell& cell) {
+// Returns the letter of a buffer in algorithm files: i, o or s.
+char letter_of(const AlgoCell& cell) {
   static constexpr std::array<char, 3> kLetters = {'i', 'o', 's'};
-  return fmt::format("{}[{}] of rank {}{}", kLetters[static_cast<std::size_t>(cell.buffer)],
-                     cell.index, cell.rank, cell.packet ? " (packets)" : "");
+  return kLetters[static_cast<std::size_t>(cell.buffer)];
+}
+
+std::string cell_text(const AlgoCell& cell) {
+  return fmt::format("{}[{}] of rank {}{}", letter_of(cell), cell.index, cell.rank,
+                     cell.packet ? " (packets)" : "");
 }
 
 std::string inputs_text(const std::vector<AlgoInput>& inputs) {
@@ -42,6 +47,63 @@ std::string inputs_text(const std::vector<AlgoInput>& inputs) {
     text += fmt::format("{}chunk {} of rank {}", text.empty() ? "" : ", ", input.chunk, input.rank);
   }
   return text;
+}
+
+std::string_view answer_name(AlgoAnswer answer) {
+  switch (answer) {
+    case AlgoAnswer::kYes:
+      return "yes";
+    case AlgoAnswer::kNo:
+      return "no";
+    case AlgoAnswer::kNotAsked:
+      return "not asked";
+    case AlgoAnswer::kUndecided:
+      break;
+  }
+  return "undecided";
+}
+
+Section step_data(const models::CollectiveAlgorithm& algorithm, const AlgoStepRef& step) {
+  Section data;
+  data.say("rank", step.rank);
+  if (step.block != kNoAlgoIndex) {
+    data.say("thread_block", step.block);
+    if (step.step != kNoAlgoIndex) {
+      data.say("step", step.step);
+      data.say("line", algorithm.ranks[step.rank].blocks[step.block].steps[step.step].place.line);
+    }
+  }
+  data.say("launch", step.launch + 1);
+  return data;
+}
+
+std::vector<JsonValue> races_data(const models::CollectiveAlgorithm& algorithm,
+                                  const std::vector<FoundRace>& races) {
+  std::vector<JsonValue> result;
+  for (const FoundRace& race : races) {
+    Section memory;
+    memory.say("rank", race.cell.rank).say("buffer", std::string(1, letter_of(race.cell)));
+    memory.say("chunk", race.cell.index).say("packets", race.cell.packet);
+    Section data;
+    data.say("first", step_data(algorithm, race.first).data());
+    data.say("first_writes", race.first_writes);
+    data.say("second", step_data(algorithm, race.second).data());
+    data.say("second_writes", race.second_writes);
+    data.say("memory", memory.data());
+    result.push_back(data.data());
+  }
+  return result;
+}
+
+// A question and its answer, which can have several lines. `fault`: whether it reveals a fault.
+Section question(std::string_view what, AlgoAnswer kind, bool fault, std::string answer) {
+  Section section{std::string(what)};
+  section.say("question", what).say("answer", answer_name(kind)).say("fault", fault);
+  std::string label = fmt::format("  {}?", what);
+  for (const std::string& line : wrapped(answer, answer.size())) {
+    section.line(models::printable(line), std::exchange(label, {}), fault ? ansi::kRed : nullptr);
+  }
+  return section.say("text", verify_answer(section));
 }
 
 // Describes the errors in an output chunk.
@@ -56,25 +118,25 @@ std::string wrong_text(const models::WrongChunk& wrong) {
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-class VerifyLines {
+class Questions {
  public:
-  explicit VerifyLines(const VerifyView& view) : algorithm_(view.algorithm), report_(view.report) {}
+  explicit Questions(const VerifyView& view) : algorithm_(view.algorithm), report_(view.report) {}
 
-  std::vector<VerifyLine> run() {
+  std::vector<Section> run() {
     add_hangs();
     add("left over", report_.left_over, report_.left_over == AlgoAnswer::kYes, left_over());
     add_races();
     add_result();
     add_bits();
     add_launches();
-    return std::move(lines_);
+    return std::move(questions_);
   }
 
  private:
   bool xml() const { return algorithm_.format == AlgoFormat::kMscclXml; }
 
-  void add(std::string question, AlgoAnswer kind, bool fault, std::string answer) {
-    lines_.push_back({std::move(question), std::move(answer), kind, fault});
+  void add(std::string_view what, AlgoAnswer kind, bool fault, std::string answer) {
+    questions_.push_back(question(what, kind, fault, std::move(answer)));
   }
 
   std::string slots_text(std::uint32_t slots) const {
@@ -165,7 +227,7 @@ class VerifyLines {
 
   std::string race_text(const FoundRace& race) const {
     const auto does = [](bool writes) { return writes ? "writes" : "reads"; };
-    return fmt::format("{} {} {}, {} {} it, and nothing orders them", place(race.first),
+    return fmt::format("{} {} {} and {} {} it, in no order", place(race.first),
                        does(race.first_writes), cell_text(race.cell), place(race.second),
                        does(race.second_writes));
   }
@@ -181,10 +243,13 @@ class VerifyLines {
     if (of.races == AlgoAnswer::kNotAsked) {
       add("races", of.races, false, "skipped: it hangs");
     } else if (!of.found_races.empty()) {
-      std::string text = races_text(of.found_races);
+      const FoundRace& race = of.found_races.front();
+      std::string text = race_text(race);
+      if (of.found_races.size() > 1) {
+        text += fmt::format("\n{} such races", grouped(of.found_races.size()));
+      }
       if (xml()) {
-        const FoundRace& race = of.found_races.front();
-        text += fmt::format("; a dependency of {} on {} would order them", place(race.second),
+        text += fmt::format("\na dependency of {} on {} would order this one", place(race.second),
                             place(race.first));
       }
       add("races", of.races, true, text);
@@ -309,7 +374,23 @@ class VerifyLines {
 
   const models::CollectiveAlgorithm& algorithm_;
   const VerifyReport& report_;
-  std::vector<VerifyLine> lines_;
+  std::vector<Section> questions_;
+};
+
+// The hang of an algorithm, as the end of a run of a graph that has only a name and ranks.
+struct HangReport {
+  models::TaskGraph graph;
+  std::optional<Report> report;
+
+  explicit HangReport(const VerifyView& view) {
+    if (!view.report.hang) return;
+    graph.ranks = static_cast<std::uint32_t>(view.algorithm.ranks.size());
+    graph.name = view.name;
+    report.emplace(Report{graph, view.report.hang->explanation, {}, {}, {}, {}, {}});
+    if (view.all) report->all_waits = view.report.hang->waits;
+  }
+  HangReport(const HangReport&) = delete;
+  HangReport& operator=(const HangReport&) = delete;
 };
 
 const char* style_of_verdict(models::AlgoVerdict verdict) {
@@ -346,7 +427,15 @@ void add_changes(const VerifyView& view, const TextOptions& options, std::string
 
 }  // namespace
 
-std::vector<VerifyLine> verify_lines(const VerifyView& view) { return VerifyLines(view).run(); }
+std::string verify_answer(const Section& question) {
+  std::string text;
+  for (const Section::Line& line : question.lines()) {
+    text += (text.empty() ? "" : "; ") + line.words;
+  }
+  return text;
+}
+
+std::vector<Section> verify_questions(const VerifyView& view) { return Questions(view).run(); }
 
 std::string_view verify_headline(models::AlgoVerdict verdict) {
   using models::AlgoVerdict;
@@ -401,34 +490,47 @@ std::string verify_head(const VerifyView& view, const TextOptions& options) {
                    options.width);
 }
 
+Section verify_report(const VerifyView& view) {
+  const VerifyReport& report = view.report;
+  Section section = report_about("algorithm", view.name);
+  section.say("collective", view.algorithm.collective_name);
+  section.say("verdict", models::verdict_words(report.verdict));
+  section.say("ranks", view.algorithm.ranks.size());
+  section.say("thread_blocks", view.algorithm.block_count());
+  section.say("steps", report.steps).say("steps_done", report.steps_done);
+  section.list("questions", verify_questions(view));
+  if (report.slots > 0) section.say("slots", report.slots);
+  if (report.slots_needed) section.say("slots_needed", *report.slots_needed);
+  if (report.hangs_from) section.say("hangs_from_bytes", *report.hangs_from);
+  section.say("races", races_data(view.algorithm, report.found_races));
+  section.say("launch_races", races_data(view.algorithm, report.launch_races));
+  const HangReport hang(view);
+  if (hang.report) section.say("hang", JsonValue::of_text(json_report(*hang.report)));
+  std::vector<JsonValue> changes;
+  for (const models::TriedChange& change : report.changes) {
+    changes.push_back(Section()
+                          .say("change", change.what)
+                          .say("verdict", models::verdict_words(change.verdict))
+                          .data());
+  }
+  return section.say("changes", changes);
+}
+
+Section unreadable_report(const std::string& name) {
+  return report_about("algorithm", name).say("verdict", "UNREADABLE");
+}
+
 std::string verify_text(const VerifyView& view, const TextOptions& options) {
   constexpr std::size_t kLabel = 21;
   const VerifyReport& report = view.report;
   std::string text = verify_head(view, options);
-  models::TaskGraph graph;  // has only the name and the ranks for the report
-  graph.ranks = static_cast<std::uint32_t>(view.algorithm.ranks.size());
-  graph.name = view.name;
   if (report.hang) {
     text +=
         paragraph(models::printable(summary_text(report.hang->explanation)), options.width, 0, 2);
   }
-  for (const VerifyLine& line : verify_lines(view)) {
-    std::string answer = paragraph(models::printable(line.answer), options.width, kLabel, kLabel);
-    const std::string label = fmt::format("  {:{}}", line.question + "?", kLabel - 2);
-    answer.replace(0, kLabel, line.fault ? styled(options, ansi::kRed, label) : label);
-    text += answer;
-  }
-  if (report.hang) {
-    const Report hang{graph,
-                      report.hang->explanation,
-                      {},
-                      {},
-                      view.all ? report.hang->waits : std::vector<models::Wait>(),
-                      {},
-                      {}};
-    text += hang_text(hang, options);
-    text += stuck_text(hang, options);
-  }
+  for (const Section& each : verify_questions(view)) text += each.text(options, kLabel);
+  const HangReport hang(view);
+  if (hang.report) text += hang_text(*hang.report, options) + stuck_text(*hang.report, options);
   if (view.all && report.found_races.size() > 1) {
     text += "\n" + styled(options, ansi::kBold, "All races") + "\n";
     for (const FoundRace& race : report.found_races) {

@@ -1,11 +1,11 @@
-// The results of verifying a collective algorithm, as text.
+// The results of verifying a collective algorithm.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "viz/report/styled.hpp"
+#include "viz/report/section.hpp"
 
 #include "features/algorithm/verify_algorithm.hpp"
 
@@ -18,23 +18,25 @@ struct VerifyView {
   bool all = false;  // whether to show long lists and cycles in full
 };
 
-/// A question and its answer in words, as text and JSON show them.
-struct VerifyLine {
-  std::string question;  // such as "races"
-  std::string answer;    // "no", or a longer answer
-  models::AlgoAnswer kind = models::AlgoAnswer::kNo;
-  bool fault = false;  // whether the answer reveals a fault
-};
-
-/// Returns one line per question, including questions that were not asked.
-std::vector<VerifyLine> verify_lines(const VerifyView& view);
-
 /// Returns the text after the name in a title: "hangs", "has a race".
 std::string_view verify_headline(models::AlgoVerdict verdict);
 
 /// Formats the place of a step: "rank 0 tb 2 step 5 (line 17)".
 std::string step_place_text(const models::CollectiveAlgorithm& algorithm,
                             const models::AlgoStepRef& step);
+
+/// Returns one section per question, including questions that were not asked: the question is its
+/// id, and its lines are the answer, with a style if it reveals a fault.
+std::vector<Section> verify_questions(const VerifyView& view);
+
+/// Returns the answer to one of these questions in one line.
+std::string verify_answer(const Section& question);
+
+/// Returns the data of the report. docs/reference/json.md describes every key.
+Section verify_report(const VerifyView& view);
+
+/// Returns the report about an unreadable file.
+Section unreadable_report(const std::string& name);
 
 /// Returns the verdict, the answers, the cycle of a hang, and the changes tried.
 std::string verify_text(const VerifyView& view, const TextOptions& options);

@@ -1,4 +1,4 @@
-// The findings of lint in a task graph, as text.
+// The findings of lint in a task graph, for terminals, JSON and code hosts.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +8,15 @@
 
 #include "models/graph/diagnostics.hpp"
 #include "viz/report/annotations.hpp"
+#include "viz/report/section.hpp"
 
 #include "features/lint/lint.hpp"
 
 namespace pipesim::viz {
 
-/// Returns the page that describes a rule, relative to the root of the sources.
-std::string lint_page(std::string_view rule);
-
-/// Returns the message of a finding in one line, for a graph with `ranks` ranks. Names the affected
-/// ranks, unless all are affected.
-std::string lint_message(const models::LintFinding& finding, std::uint32_t ranks);
-
-/// Returns why the finding can hang and what to do, one line each.
-std::vector<std::string> lint_notes(const models::LintFinding& finding);
+/// Returns the findings in a graph with `ranks` ranks. docs/reference/json.md describes every key.
+Section lint_report(const std::vector<models::LintFinding>& findings, std::string_view scenario,
+                    std::uint32_t ranks);
 
 /// Converts `findings` in a graph with `ranks` ranks for diagnostic_text().
 models::Diagnostics lint_diagnostics(const std::vector<models::LintFinding>& findings,
