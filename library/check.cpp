@@ -10,8 +10,7 @@
 #include "models/result/folded_run.hpp"
 
 #include "features/check/check.hpp"
-#include "features/check/check_json.hpp"
-#include "features/check/check_text.hpp"
+#include "features/check/check_report.hpp"
 #include "features/check/job_choices.hpp"
 #include "features/check/nccl_modes.hpp"
 
@@ -76,7 +75,7 @@ CheckResult result_of(const Graph& graph, const models::NcclModesReport& found,
   };
   auto basis = app::empty_parts_basis(shown.process_groups, found, with_other_parts);
   if (basis) view.basis.push_back(std::move(*basis));
-  return {static_cast<Answer>(found.answer), viz::check_text(view, {}), viz::check_json(view)};
+  return {static_cast<Answer>(found.answer), viz::check_text(view, {}), viz::check_report(view).json()};
 }
 
 }  // namespace

@@ -191,6 +191,7 @@ OptionGroup report_file_options() {
 Views views(const Arguments& arguments) {
   Views result;
   result.made_by = made_by(arguments);
+  result.job = job_words(arguments);
   result.json = arguments.has("json");
   result.by_class = arguments.has("by-class");
   if (result.by_class && !result.json) {

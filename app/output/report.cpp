@@ -16,6 +16,17 @@ std::string made_by(const Arguments& arguments) {
   return fmt::format("pipesim {}: {}", version(), text);
 }
 
+std::vector<std::string> job_words(const Arguments& arguments) {
+  std::vector<std::string> words = {arguments.one_file()};
+  if (words.front() == "-") return {};
+  for (const char* option : {"set", "patch", "reading", "rules"}) {
+    for (const std::string& value : arguments.all(option)) {
+      words.insert(words.end(), {fmt::format("--{}", option), value});
+    }
+  }
+  return words;
+}
+
 std::string last_line(std::string_view made_by, const Console& console) {
   return viz::paragraph(models::printable(made_by), console.out_columns, 0, 2);
 }

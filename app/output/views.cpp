@@ -145,6 +145,7 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
   if (views.html_path) {
     report.emplace(whole_report(graph, simulation, true));
     report->made_by = views.made_by;
+    report->job = views.job;
     write_file(*views.html_path, viz::html_page(*report, simulation, timeline, views.all));
     if (!views.all) report->all_waits.clear();
   }
@@ -162,6 +163,7 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
   }
   if (!report) report.emplace(whole_report(graph, simulation, views.all));
   report->made_by = views.made_by;
+  report->job = views.job;
   console.out << (views.json
                       ? viz::json_report(*report, views.by_class)
                       : viz::text_report(*report, {console.out_colour, console.out_columns}));
@@ -178,6 +180,7 @@ int show(const models::TaskGraph& graph, const models::FoldedRun& run,
          const std::string& shown_path, const Views& views, const Console& console) {
   viz::Report report = whole_report(graph, run.simulation, false, &run.folding);
   report.made_by = views.made_by;
+  report.job = views.job;
   report.alike = run.alike;
   // The memory covers only representative ranks; the text report of a schedule omits it anyway.
   report.memory.reset();

@@ -34,7 +34,8 @@ struct Views {
   std::optional<std::string> log_folder;     // folder for one log per rank
   std::optional<std::string> trace_path;     // see write_trace()
 
-  std::string made_by;  // version and command, for all outputs
+  std::string made_by;           // version and command, for all outputs
+  std::vector<std::string> job;  // words that name the job for other commands
 
   /// Whether only the report is wanted, as text or as JSON by class. Both forms are short for a run
   /// that completes.

@@ -22,9 +22,7 @@
 #include "viz/report/words.hpp"
 
 #include "features/check/check.hpp"
-#include "features/check/check_json.hpp"
-#include "features/check/check_page.hpp"
-#include "features/check/check_text.hpp"
+#include "features/check/check_report.hpp"
 #include "features/check/job_choices.hpp"
 #include "features/check/nccl_modes.hpp"
 #include "features/record/any_source.hpp"
@@ -415,6 +413,7 @@ class CheckRun {
     if (const models::Simulation* hanging = check.hanging()) {
       hang.emplace(report_of_end(graph(), *hanging, arguments_.has("all")));
       hang->alike = check.alike;
+      hang->job = job_words(arguments_);
     }
     const RecordInput* record = record_of(input_.foreign_job());
     const viz::CheckView view{graph(),
@@ -433,7 +432,7 @@ class CheckRun {
       write_page(graph(), view, arguments_.has("all"), made_by(arguments_), *options_.html_path);
     }
     print_report(
-        arguments_, console_, [&] { return viz::check_json(view); },
+        arguments_, console_, [&] { return viz::check_report(view).json(); },
         [&](const auto& how) { return viz::check_text(view, how); });
     if (!options_.order_path || has_order()) return;
     console_.err << fmt::format("note: no order was written: {}\n",

@@ -13,7 +13,7 @@
 #include "formats/document/settings.hpp"
 #include "formats/scenario/scenario.hpp"
 
-#include "features/check/check_text.hpp"
+#include "features/check/check_report.hpp"
 #include "features/check/nccl_modes.hpp"
 
 namespace pipesim::app {

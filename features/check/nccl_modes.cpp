@@ -25,25 +25,11 @@ bool hangs(sim::Answer answer) {
          answer == sim::Answer::kMismatch;
 }
 
-JobAnswer job_answer_of(sim::Answer answer) {
-  switch (answer) {
-    case sim::Answer::kProved:
-      return JobAnswer::kProved;
-    case sim::Answer::kHangPossible:
-      return JobAnswer::kHangPossible;
-    case sim::Answer::kHangCertain:
-      return JobAnswer::kHangCertain;
-    case sim::Answer::kMismatch:
-      return JobAnswer::kMismatch;
-    case sim::Answer::kUndecided:
-      break;
-  }
-  return JobAnswer::kUndecided;
-}
-
 // Returns the index of the deciding reading: the first reading that hangs, else the first undecided
-// reading. The search starts with cold, because a fresh job meets a cold hang first.
-std::size_t deciding(const std::array<CheckReport, 3>& reports) {
+// reading. The search starts with cold, because a fresh job meets a cold hang first, unless the
+// scenario says that its communicators have connected before (`asked` is real).
+std::size_t deciding(const std::array<CheckReport, 3>& reports, NcclMode asked) {
+  if (asked == NcclMode::kReal && hangs(reports[1].exploration.answer)) return 1;
   for (const std::size_t i : {2u, 1u, 0u}) {
     if (hangs(reports[i].exploration.answer)) return i;
   }
@@ -388,6 +374,22 @@ std::int64_t buffered_bytes(const Simulation& simulation,
   return most_at_a_time(std::move(changes));
 }
 
+JobAnswer job_answer_of(sim::Answer answer) {
+  switch (answer) {
+    case sim::Answer::kProved:
+      return JobAnswer::kProved;
+    case sim::Answer::kHangPossible:
+      return JobAnswer::kHangPossible;
+    case sim::Answer::kHangCertain:
+      return JobAnswer::kHangCertain;
+    case sim::Answer::kMismatch:
+      return JobAnswer::kMismatch;
+    case sim::Answer::kUndecided:
+      break;
+  }
+  return JobAnswer::kUndecided;
+}
+
 NcclModesReport one_nccl_mode(const TaskGraph& graph, CheckReport check) {
   NcclModesReport result;
   result.answer = job_answer_of(check.exploration.answer);
@@ -403,6 +405,7 @@ NcclModesReport check_nccl_modes(TaskGraph graph, const sim::ExploreOptions& opt
   bool real_is_open = false;  // ranks leave some collectives early in `real`
   bool real_is_far = false;   // some sends to other hosts are buffered in `real`
   NcclModesReport result;
+  const NcclMode asked = graph.nccl_mode;
   graph.nccl_mode = kNcclModes.front();
   Diagnostics none;
   if (!contract) contract = lay_out_job(graph, none);
@@ -430,7 +433,7 @@ NcclModesReport check_nccl_modes(TaskGraph graph, const sim::ExploreOptions& opt
     }
   }
   result.modes = answers_of(reports);
-  const std::size_t shown = deciding(reports);
+  const std::size_t shown = deciding(reports, asked);
   result.shown = kNcclModes[shown];
   result.answer = job_answer_of(reports[shown].exploration.answer);
   const bool others_proved = reports[1].exploration.answer == sim::Answer::kProved &&

@@ -25,6 +25,9 @@ enum class JobAnswer : std::uint8_t {
   kUndecided,
 };
 
+/// Converts the answer of one reading.
+JobAnswer job_answer_of(sim::Answer answer);
+
 struct NcclModeAnswer {
   NcclMode mode = NcclMode::kCold;
   sim::Answer answer = sim::Answer::kUndecided;

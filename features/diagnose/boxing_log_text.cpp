@@ -52,7 +52,7 @@ std::string boxing_log_text(const BoxingReport& report) {
       "else:\n" +
       table.fitted(kDefaultWidth, 2);
   if (shown < found.size()) {
-    text += fmt::format("  and {} more; --all lists them\n", found.size() - shown);
+    text += fmt::format("  and {} more (--all lists them)\n", found.size() - shown);
   }
   return text + next_text({kNextStep}, {});
 }

@@ -191,7 +191,7 @@ int diagnose_logs(const Paths& paths, const Requested& requested, const Console&
       models::diagnose(log, hints_option(requested.arguments, log, reading.notes, console));
   if (!diagnosis.has_groups) {
     reading.notes.emplace_back(
-        "Logs do not say which ranks do a collective together: give --group or --scenario");
+        "Logs do not show collective groups: pass --group or --scenario");
   }
   draw(requested, title_of(log.name, diagnosis.explanation), diagnosis.explanation,
        diagnosis.waits);

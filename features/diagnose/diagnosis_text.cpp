@@ -87,7 +87,7 @@ class DiagnosisText {
   void add_ranks();
   void add_groups();
   void add_cut(std::size_t left) {
-    if (left > 0) text_ += fmt::format("  and {} more; --all lists them\n", left);
+    if (left > 0) text_ += fmt::format("  and {} more (--all lists them)\n", left);
   }
   void add(std::string_view text, std::size_t first, std::size_t rest) {
     text_ += paragraph(text, options_.width, first, rest);
@@ -107,7 +107,9 @@ class DiagnosisText {
 };
 
 void DiagnosisText::add_verdict() {
-  const std::string verdict = upper_case(diagnosis_verdict(diagnosis_));
+  const std::string verdict = upper_case(diagnosis_.explanation.verdict == Verdict::kStarved
+                                             ? "hangs"
+                                             : diagnosis_verdict(diagnosis_));
   const Verdict found = diagnosis_.explanation.verdict;
   const char* colour = verdict_style(found);
   std::vector<std::uint32_t> without;
@@ -144,8 +146,16 @@ std::string DiagnosisText::lead() const {
   }
   if (ranks.empty() && !diagnosis_.unplaced.empty()) return lead_of_unplaced();
   if (!ranks.empty()) {
-    return fmt::format("The job waits for {}{}.", ranks_text(ranks),
-                       died && ranks.size() == 1 ? ", whose process ended" : "");
+    std::string why;
+    if (ranks.size() == 1) {
+      const auto& host = evidence_.ranks[ranks.front()].host;
+      if (died) {
+        why = ", whose process ended";
+      } else if (host) {
+        why = fmt::format(", whose host {} {}", host->waits ? "waits in" : "is in", host->at);
+      }
+    }
+    return fmt::format("The job waits for {}{}.", ranks_text(ranks), why);
   }
   if (!diagnosis_.suspects.empty()) {
     for (const models::Suspect& suspect : diagnosis_.suspects) ranks.push_back(suspect.rank);

@@ -38,9 +38,11 @@ std::string progress_text(const LoggedProgress& progress) {
 std::string verdict_text(const LaunchLogReport& report, const TextOptions& options) {
   const Verdict found = report.diagnosis.explanation.verdict;
   const char* colour = verdict_style(found);
-  const std::string verdict = upper_case(found == Verdict::kCompleted ? "nothing wrong found"
-                                         : found == Verdict::kLimit   ? "undecided"
-                                                                    : models::verdict_name(found));
+  const std::string verdict =
+      upper_case(found == Verdict::kCompleted ? "nothing wrong found"
+                 : found == Verdict::kLimit   ? "undecided"
+                 : found == Verdict::kStarved ? "hangs"
+                                              : models::verdict_name(found));
   std::string text =
       fmt::format("{}  {}   {}   {}\n", styled(options, ansi::kBold, report.log.name),
                   styled(options, colour, verdict), counted(report.log.ranks.size(), "rank"),
@@ -86,7 +88,7 @@ std::string open_text(const LaunchLogReport& report, const TextOptions& options)
   }
   text += table.fitted(options.width, 2);
   if (shown < open.size())
-    text += fmt::format("  and {} more; --all lists them\n", open.size() - shown);
+    text += fmt::format("  and {} more (--all lists them)\n", open.size() - shown);
   return text;
 }
 
@@ -117,7 +119,7 @@ std::string rounds_text(const LaunchLogReport& report, const TextOptions& option
   }
   std::string text = "\nIterations launched:\n" + table.fitted(options.width);
   if (shown < rows.size())
-    text += fmt::format("  and {} more; --all lists them\n", rows.size() - shown);
+    text += fmt::format("  and {} more (--all lists them)\n", rows.size() - shown);
   return text;
 }
 

@@ -116,7 +116,7 @@ std::string stack_groups_text(const StackReport& report, const TextOptions& opti
   for (std::size_t i = 0; i < shown; ++i) text += group_text(report, groups[i], options);
   if (shown < groups.size()) {
     text +=
-        fmt::format("\nand {} more; --all lists them\n", counted(groups.size() - shown, "stack"));
+        fmt::format("\nand {} more (--all lists them)\n", counted(groups.size() - shown, "stack"));
   }
   return text + next_text({next_step(report)}, options);
 }

@@ -356,7 +356,8 @@ void HostLint::do_step(std::uint32_t index) {
   const ActorTemplate& actor = graph_.actors[index];
   if (!actor.on.contains(rank_) || !actor.step) return;
   const StepTemplate& step = *actor.step;
-  // Other waits of the host can end after any of this thread's calls, since another thread ends them.
+  // Other waits of the host can end after any of this thread's calls, since another thread ends
+  // them.
   const bool ends_by_calls = step.role == sim::Role::kSynchronize ||
                              (step.role == sim::Role::kAwait && !graph_.events[step.event].shared);
   const bool by_thread = sim::facts(step.role).blocks && !ends_by_calls;

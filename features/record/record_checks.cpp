@@ -162,7 +162,7 @@ std::string cut_text(const Record& record, RecordEnd::Cut cut) {
     case RecordEnd::Cut::kMadeUp:
       return "what followed a made-up value means nothing";
     case RecordEnd::Cut::kKilled:
-      return "its process was ended";
+      return "its process was killed";
     case RecordEnd::Cut::kQuiescent:
       break;
   }

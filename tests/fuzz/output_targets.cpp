@@ -33,9 +33,7 @@
 #include "viz/trace/trace_json.hpp"
 
 #include "features/check/check.hpp"
-#include "features/check/check_json.hpp"
-#include "features/check/check_page.hpp"
-#include "features/check/check_text.hpp"
+#include "features/check/check_report.hpp"
 #include "features/diff/difference_page.hpp"
 #include "features/diff/difference_text.hpp"
 #include "features/diff/graph_difference.hpp"
@@ -188,7 +186,7 @@ void write_check(const formats::Scenario& scenario, const models::Simulation& ru
       models::check(scenario.graph, std::move(*lowered), options, nullptr);
   viz::CheckView view{scenario.graph, check};
   require_printable(viz::check_text(view, {}));
-  require_json(viz::check_json(view));
+  require_json(viz::check_report(view).json());
   for (const bool unfold : {false, true}) {
     require_printable(viz::html_page(report_of(scenario.graph, run), run,
                                      models::timeline(scenario.graph, run),

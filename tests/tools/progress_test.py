@@ -57,8 +57,8 @@ class ProgressLine(unittest.TestCase):
 
     def test_a_terminal_ends_with_what_to_do_next(self):
         for scenario, last in (
-            ("swin_2x2x2", rb"Fix: BdstBuf on stream .*\r\n.*completes\)\.\r\n$"),
-            ("rank_segfault", rb"Next: find the cause of this failure; .*\r\n$"),
+            ("swin_2x2x2", rb"Fix: BdstBuf feeds stream 'backward' (.|\r\n)*Run it on 'backward' (.|\r\n)*completes\)\.\r\n$"),
+            ("rank_segfault", rb"Next: fix this failure first; the other ranks only wait for rank 9\.\r\n$"),
             ("pipeline_1f1b", rb"Next: 'pipesim check scenarios/pipeline_1f1b.yaml' tries (.|\r\n)*draws this one\.\r\n$"),
         ):
             ours, theirs = pty.openpty()
@@ -66,7 +66,7 @@ class ProgressLine(unittest.TestCase):
                                   stderr=theirs, check=False, cwd=ROOT)
             os.close(theirs)
             self.assertRegex(os.read(ours, 4096), last)
-            self.assertIn(b"\nfingerprint ", done.stdout)
+            self.assertIn(b"\npipesim ", done.stdout)
             os.close(ours)
 
     def test_a_diagnosis_says_what_it_reads(self):

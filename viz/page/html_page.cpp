@@ -24,6 +24,7 @@
 #include "viz/pictures/palette.hpp"
 #include "viz/pictures/slice_look.hpp"
 #include "viz/pictures/wait_for_dot.hpp"
+#include "viz/report/data_table.hpp"
 #include "viz/report/equal_lanes.hpp"
 #include "viz/report/report_lines.hpp"
 #include "viz/report/text_report.hpp"
@@ -108,7 +109,7 @@ class PageData {
     json["cycle_note"] = cycle_note(end_);
     json["look_at"] = Json::array();
     for (const models::Misplacement& found : report_.misplacements) {
-      json["look_at"].push_back(misplacement_text(found));
+      json["look_at"].push_back(misplacement_text(found) + ".");
     }
     json["remedies_heading"] = kRemediesHeading;
     json["remedies"] = Json::array();
@@ -475,20 +476,20 @@ class PageData {
     heads[0] = column("ranks", "ranks");
   }
 
-  // Cuts a table to the maximum number of rows, and adds a note on the omitted rows.
-  void cut_rows(const char* id, const char* what, std::vector<Json>& rows) {
+  // Cuts a table to the maximum number of rows, and adds a note on the omitted rows. `order`: which
+  // rows come first.
+  void cut_rows(const char* id, const char* order, std::vector<Json>& rows) {
     if (rows.size() <= limits_.rows) return;
-    leave_out(id, fmt::format("{} of {} {} are in the table, those that are not done first. All of "
-                              "them: --json.",
-                              limits_.rows, rows.size(), what));
+    leave_out(id, fmt::format("{} of {} rows are in the table, {} first. All of them: --json.",
+                              limits_.rows, rows.size(), order));
     rows.resize(limits_.rows);
   }
 
   Json tables() {
     Json result = Json::array();
     if (end_.verdict != Verdict::kCompleted) result.push_back(rank_table());
-    if (report_.pipeline) result.push_back(schedule_table(*report_.pipeline));
-    if (report_.memory) result.push_back(memory_table(*report_.memory));
+    if (report_.pipeline) result.push_back(table(schedule_table(*report_.pipeline)));
+    if (report_.memory) result.push_back(table(memory_table(*report_.memory)));
     result.push_back(actor_table());
     return result;
   }
@@ -539,7 +540,7 @@ class PageData {
       rows.push_back(std::move(row));
     }
     fold_ranks(rows, heads);
-    cut_rows("ranks", "ranks", rows);
+    cut_rows("ranks", "low ranks", rows);
     return {{"id", "ranks"},
             {"title", "Progress of each rank"},
             {"about", ""},
@@ -547,53 +548,21 @@ class PageData {
             {"rows", rows}};
   }
 
-  Json schedule_table(const models::PipelineReport& pipeline) const {
-    using models::IdleTime;
-    const std::vector<std::pair<const char*, std::int64_t IdleTime::*>> causes = {
-        {"at the start", &IdleTime::start_ns},     {"for inputs", &IdleTime::input_ns},
-        {"for gradients", &IdleTime::gradient_ns}, {"for messages", &IdleTime::message_ns},
-        {"for the host", &IdleTime::host_ns},      {"at the end", &IdleTime::finished_ns},
-    };
-    Json heads = {column("rank", "rank"), column("busy", "time"), column("idle", "time")};
-    std::vector<std::int64_t IdleTime::*> shown;
-    for (const auto& [name, time] : causes) {
-      const bool any = std::any_of(
-          pipeline.ranks.begin(), pipeline.ranks.end(),
-          [field = time](const models::PipelineRank& rank) { return rank.idle.*field > 0; });
-      if (!any) continue;
-      heads.push_back(column(name, "time"));
-      shown.push_back(time);
+  // Converts a table of numbers.
+  Json table(const DataTable& table) const {
+    Json heads = Json::array();
+    for (const DataTable::Column& head : table.columns) {
+      heads.push_back(column(head.name.c_str(), head.type));
     }
-    heads.push_back(column("peak activations", "number"));
-    if (pipeline.has_memory) heads.push_back(column("peak memory", "bytes"));
     std::vector<Json> rows;
-    for (std::size_t i = 0; i < pipeline.ranks.size(); ++i) {
-      const models::PipelineRank& rank = pipeline.ranks[i];
-      Json row = {i, rank.busy_ns, rank.idle.all()};
-      for (const auto time : shown) row.push_back(rank.idle.*time);
-      row.push_back(rank.peak_activations);
-      if (pipeline.has_memory) row.push_back(rank.peak_bytes);
-      rows.push_back(std::move(row));
+    for (const std::vector<DataTable::Cell>& cells : table.rows) {
+      Json& row = rows.emplace_back(Json::array());
+      for (const DataTable::Cell& cell : cells) row.push_back(std::get<std::int64_t>(cell));
     }
     fold_ranks(rows, heads);
-    return {{"id", "schedule"},
-            {"title", fmt::format("The schedule takes {}", time_text(pipeline.makespan_ns))},
-            {"about", "How long each rank computed, and what it waited for when it did not."},
-            {"columns", heads},
-            {"rows", rows}};
-  }
-
-  Json memory_table(const models::MemoryReport& memory) const {
-    Json heads = {column("rank", "rank"), column("all the time", "bytes"),
-                  column("reserved", "bytes"), column("peak", "bytes"), column("at", "time")};
-    std::vector<Json> rows;
-    for (std::size_t i = 0; i < memory.size(); ++i) {
-      rows.push_back({i, memory[i].held, memory[i].reserved, memory[i].peak, memory[i].peak_ns});
-    }
-    fold_ranks(rows, heads);
-    return {{"id", "memory"},
-            {"title", "Memory"},
-            {"about", "What each rank holds throughout, reserves, and uses at its peak, and when."},
+    return {{"id", table.id},
+            {"title", table.title},
+            {"about", table.about},
             {"columns", heads},
             {"rows", rows}};
   }
@@ -616,7 +585,7 @@ class PageData {
                   column("launched", "number"), column("started", "number"),
                   column("done", "number"),     column("missing", "number")};
     fold_ranks(rows, heads);
-    cut_rows("actors", "actors", rows);
+    cut_rows("actors", "unfinished actors", rows);
     return {{"id", "actors"},
             {"title", "Actors: how many ops of each are done"},
             {"about",

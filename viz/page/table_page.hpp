@@ -3,20 +3,16 @@
 
 #include <cstdint>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "models/result/explanation.hpp"
+#include "viz/report/data_table.hpp"
 
 namespace pipesim::viz {
 
 struct TablePage {
-  /// A cell. A number has the unit of its column; std::monostate is an empty cell.
-  using Cell = std::variant<std::monostate, std::string, std::int64_t>;
-  struct Column {
-    std::string name;
-    const char* type = "text";  // "number", "time", "bytes", "rank" or "cycle", as in tables.js
-  };
+  using Cell = DataTable::Cell;
+  using Column = DataTable::Column;
   struct Part {
     std::string id;     // anchor in the page: letters and '-' only
     std::string name;   // entry in the table of contents; empty: not listed

@@ -30,6 +30,8 @@ struct Report {
   std::vector<models::RankSet> alike{};
   // Version and command, for pages; may be empty: "pipesim 0.1: pipesim run a.yaml --set acc=2".
   std::string made_by{};
+  // Words that name the job for other commands, such as "a.yaml", "--set", "acc=2"; empty: no file.
+  std::vector<std::string> job{};
 };
 
 }  // namespace pipesim::viz

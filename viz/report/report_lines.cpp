@@ -178,7 +178,34 @@ std::string text_of_roots(const std::vector<const models::Root*>& roots,
   return root_text(first, names);
 }
 
+// Groups the roots that share a sentence.
+std::vector<std::vector<const models::Root*>> root_groups(const Explanation& explanation) {
+  std::vector<std::vector<const models::Root*>> groups;
+  std::map<std::string, std::size_t> group_of;
+  for (const models::Root& root : explanation.roots) {
+    const auto [known, is_new] = group_of.try_emplace(sentence_key(root), groups.size());
+    if (is_new) groups.emplace_back();
+    groups[known->second].push_back(&root);
+  }
+  return groups;
+}
+
 }  // namespace
+
+std::string missing_call_text(const Explanation& explanation) {
+  const std::vector<const models::Root*> group = root_groups(explanation).front();
+  const models::Root& first = *group.front();
+  const Wait& wait = first.first;
+  if (first.party.kind != WaitNodeKind::kRank) return "this call is missing";
+  std::vector<std::uint32_t> ranks;
+  for (const models::Root* root : group) ranks.push_back(root->party.rank);
+  const char* s = ranks.size() == 1 ? "s" : "";
+  if (sim::facts(wait.kind).of_message) {
+    return fmt::format("{} never post{} {}", ranks_text(ranks), s, matching_text(wait.from.op));
+  }
+  return fmt::format("{} skip{} {}", ranks_text(ranks), s,
+                     op_text(first.missing ? *first.missing : wait.from.op));
+}
 
 std::vector<std::string> unmeasured_lines(const Explanation& explanation) {
   std::vector<std::string> lines;
@@ -190,18 +217,18 @@ std::vector<std::string> unmeasured_lines(const Explanation& explanation) {
   for (const models::Root& root : explanation.roots) add(unmeasured_rule(root.first.kind));
   if (explanation.crossing_first_sends) {
     lines.emplace_back(
-        "rule 9.7: two first sends in opposite directions on a communicator of two ranks hang "
-        "(from NCCL's source; NCCL may fail instead)");
+        "two first sends in opposite directions on a communicator of two ranks hang (rule 9.7; "
+        "from NCCL's source; NCCL may fail instead)");
   }
   if (explanation.destroys) {
     lines.emplace_back(
-        "rule 9.7: destroying a communicator waits for its calls, then for the other ranks of the "
-        "host (from NCCL's source and guide; not measured)");
+        "destroying a communicator waits for its calls, then for the other ranks of the host "
+        "(rule 9.7; from NCCL's source and guide; not measured)");
   }
   if (explanation.registered_send) {
     lines.emplace_back(
-        "rule 9.5: a send from a registered buffer bypasses NCCL's own buffers, so it waits for "
-        "its recv (from NCCL's source; not measured)");
+        "a send from a registered buffer bypasses NCCL's own buffers, so it waits for its recv "
+        "(rule 9.5; from NCCL's source; not measured)");
   }
   return lines;
 }
@@ -316,14 +343,7 @@ std::string roots_heading(const Explanation& explanation) {
 
 std::vector<std::string> root_lines(const Explanation& explanation) {
   std::vector<std::string> lines;
-  std::vector<std::vector<const models::Root*>> groups;
-  std::map<std::string, std::size_t> group_of;
-  for (const models::Root& root : explanation.roots) {
-    const auto [known, is_new] = group_of.try_emplace(sentence_key(root), groups.size());
-    if (is_new) groups.emplace_back();
-    groups[known->second].push_back(&root);
-  }
-  for (const auto& group : groups) {
+  for (const auto& group : root_groups(explanation)) {
     std::vector<std::uint32_t> ranks;
     std::uint32_t least = group.front()->waiting;
     std::uint32_t most = least;
@@ -349,6 +369,10 @@ std::vector<std::string> root_lines(const Explanation& explanation) {
   return lines;
 }
 
+std::string root_sentence(const models::Root& root) {
+  return text_of_roots({&root}, {root.party.rank});
+}
+
 std::string first_reason(const models::Explanation& explanation) {
   if (!explanation.cycle.empty()) return cycle_text(explanation);
   const std::vector<std::string> misfits = mismatch_lines(explanation);
@@ -359,7 +383,7 @@ std::string first_reason(const models::Explanation& explanation) {
 
 std::string misplacement_text(const models::Misplacement& found) {
   return fmt::format(
-      "{} feeds stream '{}' but runs on '{}', queued behind {}{}.", found.op.name,
+      "{} feeds stream '{}' but runs on '{}', queued behind {}{}", found.op.name,
       found.feeds_stream, found.op.stream, found.behind.name,
       found.behind.micro_batch == 0 ? "" : fmt::format(" ({})", op_detail(found.behind)));
 }
@@ -375,13 +399,17 @@ std::string remedy_text(const models::Remedy& remedy) {
 std::string progress_text(const models::RankReport& rank, const Progress& progress) {
   using Of = Progress::Of;
   std::string text = fmt::format("{} of {} {}", grouped(progress.done), grouped(progress.expected),
-                                 progress.of == Of::kHost ? "calls returned" : "done");
+                                 progress.of == Of::kHost    ? "calls returned"
+                                 : progress.of == Of::kPhase ? "iterations"
+                                                             : "done");
   if (!progress.stuck) return text;
   const models::OpInfo& op = *progress.stuck;
   const bool in_call = progress.of == Of::kHost && op.stage == models::OpStage::kEntered;
   if (in_call) {
     text += fmt::format(", {} {}", rank.dead ? "died in" : "now in", op_text(op));
-  } else if (progress.of == Of::kPhase || progress.of == Of::kStream) {
+  } else if (progress.of == Of::kPhase) {
+    text += fmt::format("; iteration {} is at {}", op.number, op.name);
+  } else if (progress.of == Of::kStream) {
     text += fmt::format(", {} at {}", ordinal(op.number), op.name);
   } else {
     text += fmt::format(", at {}", op_text(op));

@@ -57,10 +57,18 @@ std::string roots_heading(const models::Explanation& explanation);
 /// a line.
 std::vector<std::string> root_lines(const models::Explanation& explanation);
 
+/// Describes one root: "rank 10 never calls dispatch.2#1 (fused_moe.py:910 dispatch)".
+std::string root_sentence(const models::Root& root);
+
+/// Returns what is missing in a run whose cause is a missing call, as the rest of a sentence:
+/// "ranks 10 and 11 skip dispatch.2#1".
+std::string missing_call_text(const models::Explanation& explanation);
+
 /// Returns the main reason for the end of a run in one sentence: the cycle, a mismatch, or a root.
 /// Returns an empty text for a run that completed.
 std::string first_reason(const models::Explanation& explanation);
 
+/// Describes an op on a suspicious stream, without a period.
 std::string misplacement_text(const models::Misplacement& found);
 
 inline constexpr std::string_view kRemediesHeading =
@@ -68,8 +76,8 @@ inline constexpr std::string_view kRemediesHeading =
 
 std::string remedy_text(const models::Remedy& remedy);
 
-/// Describes the progress of a stream, thread or other sequence of ops of `rank`: "2 of 4 done, 3rd
-/// at nccl-1998 (running)".
+/// Describes the progress of a stream, thread or other sequence of ops of `rank`: "2 of 4
+/// iterations; iteration 3 is at nccl-1998 (running)".
 std::string progress_text(const models::RankReport& rank, const models::Progress& progress);
 
 /// Returns the first difference between the calls of a recorded script's ranks; null unless the

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "models/graph/diagnostics.hpp"
+#include "viz/report/command_text.hpp"
 #include "viz/report/report_lines.hpp"
 #include "viz/report/wait_words.hpp"
 #include "viz/report/words.hpp"
@@ -19,12 +20,18 @@ using models::Cause;
 using models::Explanation;
 using models::OpInfo;
 using models::Wait;
+using sim::WaitKind;
 
 // Names an op and its rank: "rank 0's nccl-1998#3 (micro-batch 3)".
 std::string owned(const OpInfo& op) {
   const std::string detail = op_detail(op);
   return fmt::format("rank {}'s {}{}", op.rank, op_text(op),
                      detail.empty() ? "" : fmt::format(" ({})", detail));
+}
+
+// Whether the waiting op has not been called yet, because its host is blocked in an earlier call.
+bool is_not_called(const Wait& wait) {
+  return wait.kind == WaitKind::kHostWait && wait.from.op.step != sim::Step::kHostStep;
 }
 
 // Explains why the target of `crossing`, a wait for another rank, does not happen. `own` are the
@@ -34,6 +41,10 @@ std::string reason_on_other_rank(const Wait& crossing, const std::vector<const W
   const Wait& last = *own.back();
   if (own.size() == 1) {
     if (!sim::facts(crossing.kind).joins) return fmt::format(", which {}", wait_predicate(last));
+    if (is_not_called(last)) {
+      return fmt::format(", but rank {} has not made this call: {}", last.from.rank,
+                         wait_text(last));
+    }
     const std::string call =
         crossing.needed ? op_text(last.from.op) : fmt::format("rank {}'s call", last.from.rank);
     return fmt::format(", but {} {}", call, wait_predicate(last));
@@ -54,6 +65,33 @@ std::string cycle_of_one_rank(const std::vector<Wait>& cycle) {
   return fmt::format("{}, {}and {}", part(cycle.front()), between, part(cycle.back()));
 }
 
+// Describes a wait for another rank, and why that rank does not come.
+std::string crossing_text(const Wait& crossing, const std::vector<const Wait*>& own) {
+  const std::string waiter = owned(crossing.from.op);
+  const bool host_blocks = sim::facts(crossing.kind).joins && crossing.needed && own.size() == 1 &&
+                           own[0]->kind == WaitKind::kHostWait && !is_not_called(*own[0]);
+  if (!host_blocks) {
+    return fmt::format("{} {}{}", waiter, wait_text(crossing), reason_on_other_rank(crossing, own));
+  }
+  const OpInfo& at = own[0]->from.op;
+  const std::string detail = op_detail(at);
+  return fmt::format("{} waits for rank {}, whose host is blocked in {}{} until {} is done", waiter,
+                     at.rank, op_text(at), detail.empty() ? "" : fmt::format(" ({})", detail),
+                     op_text(own[0]->to.op));
+}
+
+// Returns `text` without the numbers of ranks: equal for parts of a cycle that differ in ranks
+// only.
+std::string without_ranks(std::string text) {
+  constexpr std::string_view kRank = "rank ";
+  for (std::size_t at = text.find(kRank); at != std::string::npos; at = text.find(kRank, at)) {
+    at += kRank.size();
+    const std::size_t end = text.find_first_not_of("0123456789", at);
+    text.erase(at, std::min(end, text.size()) - at);
+  }
+  return text;
+}
+
 std::string cycle_summary(const std::vector<Wait>& cycle) {
   constexpr std::size_t kMaxParts = 2;
   std::set<std::uint32_t> ranks;
@@ -66,20 +104,26 @@ std::string cycle_summary(const std::vector<Wait>& cycle) {
   if (crossings.empty())
     return fmt::format("{} waits for itself: {}.", who, cycle_of_one_rank(cycle));
   std::vector<std::string> parts;
-  for (std::size_t c = 0; c < std::min(crossings.size(), kMaxParts); ++c) {
+  for (std::size_t c = 0; c < crossings.size(); ++c) {
     const Wait& crossing = cycle[crossings[c]];
     const std::size_t next =
         c + 1 < crossings.size() ? crossings[c + 1] : crossings.front() + cycle.size();
     std::vector<const Wait*> own;
     for (std::size_t i = crossings[c] + 1; i < next; ++i) own.push_back(&cycle[i % cycle.size()]);
-    parts.push_back(fmt::format("{} {}{}", owned(crossing.from.op), wait_text(crossing),
-                                reason_on_other_rank(crossing, own)));
+    parts.push_back(crossing_text(crossing, own));
   }
-  const std::string rest =
-      crossings.size() <= kMaxParts
-          ? ""
-          : fmt::format("; and so on, back to rank {}", cycle[crossings.front()].from.rank);
-  return fmt::format("{} wait for each other: {}{}.", who, fmt::join(parts, "; "), rest);
+  const std::string first = without_ranks(parts.front());
+  if (std::all_of(parts.begin(), parts.end(),
+                  [&](const std::string& part) { return without_ranks(part) == first; })) {
+    ranks.erase(cycle[crossings.front()].from.rank);
+    return fmt::format("{} wait for each other: {}; the same holds for {}.", who, parts.front(),
+                       ranks_text({ranks.begin(), ranks.end()}));
+  }
+  const bool cut = parts.size() > kMaxParts;
+  parts.resize(std::min(parts.size(), kMaxParts));
+  return fmt::format(
+      "{} wait for each other: {}{}.", who, fmt::join(parts, "; "),
+      cut ? fmt::format("; and so on, back to rank {}", cycle[crossings.front()].from.rank) : "");
 }
 
 }  // namespace
@@ -122,34 +166,73 @@ std::string mismatch_advice(const std::vector<models::Misfit>& mismatches) {
              : "Fix: pass the same size, type and root on every rank.";
 }
 
+// Returns the command that searches for a change: "'pipesim fix a.yaml'".
+std::string fix_command(const Report& report) {
+  std::vector<std::string> words = {"fix"};
+  words.insert(words.end(), report.job.begin(), report.job.end());
+  return fmt::format("'{}'", command_line_text(words));
+}
+
+std::string cycle_advice(const Report& report) {
+  using models::Misplacement;
+  using models::Remedy;
+  if (report.remedies.empty()) {
+    return report.graph.actors.empty()
+               ? "Fix: change the order of the ops on one of these ranks."
+               : fmt::format("Next: {} searches for a change that removes this hang.",
+                             fix_command(report));
+  }
+  // Users first suspect an op on the wrong stream.
+  const auto moves =
+      std::find_if(report.remedies.begin(), report.remedies.end(),
+                   [](const Remedy& remedy) { return remedy.kind == Remedy::Kind::kStream; });
+  const Remedy& best = moves == report.remedies.end() ? report.remedies.front() : *moves;
+  const auto found = std::find_if(report.misplacements.begin(), report.misplacements.end(),
+                                  [&](const Misplacement& it) { return it.op.name == best.op; });
+  if (moves == report.remedies.end() || found == report.misplacements.end()) {
+    return fmt::format("Fix: {} (tried: the run completes).", remedy_text(best));
+  }
+  return fmt::format("Fix: {}. Run it on '{}' (tried: the run completes).",
+                     misplacement_text(*found), best.to_stream);
+}
+
+std::string death_advice(const Explanation& explanation) {
+  std::set<std::uint32_t> dead;
+  for (const models::Root& root : explanation.roots) {
+    if (root.first.kind == WaitKind::kDeadRank) dead.insert(root.party.rank);
+  }
+  return dead.empty()
+             ? "Next: fix this failure first; the other ranks are only waiting."
+             : fmt::format("Next: fix this failure first; the other ranks only wait for {}.",
+                           ranks_text({dead.begin(), dead.end()}));
+}
+
+std::string absence_advice(const Report& report) {
+  const WaitKind kind = report.explanation.roots.front().first.kind;
+  if (!root_advice(kind).empty()) return std::string(root_advice(kind));
+  std::string text = fmt::format("Next: find out why {}", missing_call_text(report.explanation));
+  if (!report.graph.actors.empty()) {
+    text += fmt::format("; {} searches for a change that removes this hang", fix_command(report));
+  }
+  return text + ".";
+}
+
 }  // namespace
 
 std::string advice_text(const Report& report) {
   switch (report.explanation.cause) {
     case Cause::kMismatch:
       return mismatch_advice(report.explanation.mismatches);
-    case Cause::kCycle: {
-      if (report.remedies.empty()) {
-        return report.graph.actors.empty()
-                   ? "Fix: change the order of the ops on one of these ranks."
-                   : "Next: run 'pipesim fix' to search for a change that lets this run complete.";
-      }
-      // Users first suspect an op on the wrong stream.
-      const auto moves = std::find_if(report.remedies.begin(), report.remedies.end(),
-                                      [](const models::Remedy& remedy) {
-                                        return remedy.kind == models::Remedy::Kind::kStream;
-                                      });
-      const auto& best = moves == report.remedies.end() ? report.remedies.front() : *moves;
-      return fmt::format("Fix: {} (tried: the run completes).", remedy_text(best));
-    }
+    case Cause::kCycle:
+      return cycle_advice(report);
     case Cause::kDeadRank:
-      return "Next: find the cause of this failure; the other ranks are only waiting.";
+      return death_advice(report.explanation);
     case Cause::kFailedLink:
       return "Next: fix the network; no change to the job can open this path.";
     case Cause::kAbsentMember:
-      return std::string(root_advice(report.explanation.roots.front().first.kind));
+      return absence_advice(report);
     case Cause::kOutsideInput:
-      return "Next: look at what should provide this input.";
+      return "Next: check the source of this input.";
     case Cause::kNone:
     case Cause::kLimit:
     case Cause::kUntil:

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "models/result/expectation.hpp"
+#include "viz/report/data_table.hpp"
 #include "viz/report/recorded_text.hpp"
 #include "viz/report/report_lines.hpp"
 #include "viz/report/styled.hpp"
@@ -36,37 +37,27 @@ class TextReport {
     add_head();
     // add_lines() omits a section if the summary already states the only line of the section.
     add_lines("What broke", broken_lines(explanation_), summarizes(Cause::kDeadRank));
-    add_lines("Mismatched calls", mismatch_lines(explanation_), summarizes(Cause::kMismatch));
+    add_mismatches();
     add_cycle();
     add_lines("Assumptions", unmeasured_lines(explanation_), false);
     add_lines(roots_heading(explanation_), root_lines(explanation_),
               summarizes(Cause::kFailedLink) || summarizes(Cause::kAbsentMember) ||
-                  summarizes(Cause::kOutsideInput));
+                  summarizes(Cause::kOutsideInput) || summarizes(Cause::kDeadRank));
     add_hints();
     add_ranks();
     add_finish_times();
-    if (report_.pipeline) add_pipeline(*report_.pipeline);
-    if (report_.memory) add_memory(*report_.memory);
+    if (report_.pipeline) add_table(schedule_table(*report_.pipeline));
+    // Sizes that are only in a schedule are in its table.
+    if (report_.memory && models::has_sizes_beside_schedule(report_.graph)) {
+      add_table(memory_table(*report_.memory));
+    }
     if (explanation_.stuck > 0) add_collateral();
     add_lines("How the job ends", end_lines(explanation_), false);
     if (!report_.all_waits.empty()) add_all_waits();
-    add_nccl_mode();
-    text_ +=
-        styled(options_, ansi::kDim, "fingerprint " + fingerprint_text(explanation_.fingerprint)) +
-        "\n";
     if (!report_.made_by.empty()) {
       text_ += paragraph(models::printable(report_.made_by), options_.width, 0, 2);
     }
     return std::move(text_);
-  }
-
-  // Adds the NCCL reading of this run, if the program has several readings.
-  void add_nccl_mode() {
-    if (!models::has_nccl_modes(report_.graph)) return;
-    const models::NcclMode mode = report_.graph.nccl_mode;
-    text_ += paragraph(fmt::format("Assumes (--reading {}): {}", models::nccl_mode_name(mode),
-                                   nccl_mode_about(mode)),
-                       options_.width, 0, 2);
   }
 
   std::string head() {
@@ -92,12 +83,12 @@ class TextReport {
   bool summarizes(Cause cause) const { return explanation_.cause == cause; }
   void add_lines(const std::string& heading, const std::vector<std::string>& lines,
                  bool first_is_known);
+  void add_mismatches();
   void add_cycle();
   void add_hints();
   void add_ranks();
   void add_finish_times();
-  void add_pipeline(const models::PipelineReport& pipeline);
-  void add_memory(const models::MemoryReport& memory);
+  void add_table(const DataTable& table);
   void add_collateral();
   void add_all_waits();
   bool all() const { return !report_.all_waits.empty(); }
@@ -135,12 +126,21 @@ void TextReport::add_head() {
                   grouped(explanation_.ops_done), counted(explanation_.ops_expected, "op")),
       options_.width);
   if (report_.jitter.varies()) text_ += timing_text(report_.jitter) + "\n";
-  if (!has_lead_) text_ += lead_text(report_, options_);
-  const models::FirstDifference* difference = shown_difference(report_);
-  if (difference == nullptr || !is_said_by(*difference, explanation_)) {
-    add_paragraph(summary_text(explanation_), 0, 2);
-  }
-  add_paragraph(advice_text(report_), 0, 2);
+  if (has_lead_) return;
+  text_ += lead_text(report_, options_);
+  if (!models::has_nccl_modes(report_.graph)) return;
+  const models::NcclMode mode = report_.graph.nccl_mode;
+  add_paragraph(fmt::format("Assumes (--reading {}): {}", models::nccl_mode_name(mode),
+                            nccl_mode_about(mode)),
+                0, 2);
+}
+
+// Adds the mismatched calls that the summary does not name.
+void TextReport::add_mismatches() {
+  std::vector<std::string> lines = mismatch_lines(explanation_);
+  if (!summarizes(Cause::kMismatch)) return add_lines("Mismatched calls", lines, false);
+  lines.erase(lines.begin());
+  add_lines("Other mismatched calls", lines, false);
 }
 
 void TextReport::add_cycle() {
@@ -173,11 +173,15 @@ void TextReport::add_lines(const std::string& heading, const std::vector<std::st
 }
 
 void TextReport::add_hints() {
-  if (report_.misplacements.empty() && report_.remedies.empty()) return;
-  add_heading("What to look at");
+  const std::string advice = advice_text(report_);
+  std::vector<std::string> lines;
   for (const models::Misplacement& found : report_.misplacements) {
-    add_paragraph(misplacement_text(found), 2, 4);
+    std::string line = misplacement_text(found) + ".";
+    if (advice.find(line) == std::string::npos) lines.push_back(std::move(line));
   }
+  if (lines.empty() && report_.remedies.empty()) return;
+  add_heading("What to look at");
+  for (const std::string& line : lines) add_paragraph(line, 2, 4);
   if (report_.remedies.empty()) return;
   add_paragraph(kRemediesHeading, 2, 4);
   for (const models::Remedy& remedy : report_.remedies) add_paragraph(remedy_text(remedy), 4, 6);
@@ -196,6 +200,19 @@ std::string title(const Progress& progress) {
   return progress.name.starts_with(kThe) ? progress.name.substr(kThe.size()) : progress.name;
 }
 
+// Returns the rows of a rank that say where it is: unfinished ones, and those of its hosts. Returns
+// all rows if these are none.
+std::vector<const Progress*> open_rows(const RankReport& rank) {
+  std::vector<const Progress*> all;
+  std::vector<const Progress*> open;
+  for (const Progress& progress : rank.progress) {
+    all.push_back(&progress);
+    const bool is_open = progress.stuck || progress.done < progress.expected;
+    if (is_open || progress.of == Progress::Of::kHost) open.push_back(&progress);
+  }
+  return open.empty() ? all : open;
+}
+
 // Adds a stanza per class of ranks with equal progress.
 void TextReport::add_ranks() {
   constexpr std::size_t kMaxStanzas = 12;
@@ -205,14 +222,13 @@ void TextReport::add_ranks() {
   for (std::size_t i = 0; i < explanation_.ranks.size(); ++i) {
     const RankReport& rank = explanation_.ranks[i];
     std::size_t widest = 0;
-    for (const Progress& progress : rank.progress) {
-      widest = std::max(widest, title(progress).size());
-    }
+    const std::vector<const Progress*> rows = open_rows(rank);
+    for (const Progress* progress : rows) widest = std::max(widest, title(*progress).size());
     const std::string device = device_text(rank);
     std::string text = (device.empty() ? "" : ": " + device) + "\n";
-    for (const Progress& progress : rank.progress) {
+    for (const Progress* progress : rows) {
       text += paragraph(
-          fmt::format("{:{}}  {}", title(progress), widest, progress_text(rank, progress)),
+          fmt::format("{:{}}  {}", title(*progress), widest, progress_text(rank, *progress)),
           options_.width, 4, 6 + widest);
     }
     const auto [known, is_new] = stanza_of.emplace(std::move(text), stanzas.size());
@@ -235,7 +251,7 @@ void TextReport::add_ranks() {
   if (shown == stanzas.size()) return;
   std::size_t left = 0;
   for (std::size_t i = shown; i < stanzas.size(); ++i) left += stanzas[i].second.size();
-  text_ += fmt::format("  and {}; --all lists them\n", counted(left, "more rank"));
+  text_ += fmt::format("  and {} (--all lists them)\n", counted(left, "more rank"));
 }
 
 // Adds exact finish times in nanoseconds, for comparison with other tools. Adjacent ranks that
@@ -262,87 +278,20 @@ void TextReport::add_finish_times() {
   text_ += "\n" + table.fitted(options_.width);
 }
 
-// Adds the causes of each rank's idle time, if any, and the memory that the rank held.
-void TextReport::add_pipeline(const models::PipelineReport& pipeline) {
-  using models::IdleTime;
-  const std::vector<std::pair<const char*, std::int64_t IdleTime::*>> causes = {
-      {"start", &IdleTime::start_ns},        {"inputs", &IdleTime::input_ns},
-      {"gradients", &IdleTime::gradient_ns}, {"messages", &IdleTime::message_ns},
-      {"host", &IdleTime::host_ns},          {"end", &IdleTime::finished_ns},
-  };
-  std::vector<std::string> header = {"rank", "busy", "idle"};
-  std::vector<std::int64_t IdleTime::*> shown;
-  for (const auto& [name, time] : causes) {
-    const bool any = std::any_of(
-        pipeline.ranks.begin(), pipeline.ranks.end(),
-        [field = time](const models::PipelineRank& rank) { return rank.idle.*field > 0; });
-    if (!any) continue;
-    header.emplace_back(name);
-    shown.push_back(time);
-  }
-  header.emplace_back("activations");
-  if (pipeline.has_memory) header.emplace_back("memory");
-  for (std::string& cell : header) cell = styled(options_, ansi::kBold, cell);
-  Table table(header);
-  for (std::size_t i = 0; i < pipeline.ranks.size();) {
-    const models::PipelineRank& rank = pipeline.ranks[i];
-    std::size_t end = i + 1;
-    while (end < pipeline.ranks.size() && pipeline.ranks[end] == rank) ++end;
-    std::vector<std::string> row = {
-        end - i == 1 ? std::to_string(i) : fmt::format("{}-{}", i, end - 1),
-        time_text(rank.busy_ns), time_text(rank.idle.all())};
-    for (const auto time : shown) row.push_back(time_text(rank.idle.*time));
-    row.push_back(std::to_string(rank.peak_activations));
-    if (pipeline.has_memory) row.push_back(bytes_text(rank.peak_bytes));
-    table.add(std::move(row));
-    i = end;
-  }
-  add_heading(fmt::format("The schedule takes {}", time_text(pipeline.makespan_ns)));
-  add_paragraph(
-      fmt::format("Idle time is broken down by what a rank waited for; activations{} are peaks.",
-                  pipeline.has_memory ? " and memory" : ""),
-      2, 2);
-  text_ += table.fitted(options_.width, 2);
-}
-
-// Adds the memory of the ranks; adjacent equal ranks share a row. Skips graphs with sizes
-// only in a schedule, which has its own table.
-void TextReport::add_memory(const models::MemoryReport& memory) {
-  if (!models::has_sizes_beside_schedule(report_.graph)) return;
-  const bool any_held = std::any_of(memory.begin(), memory.end(),
-                                    [](const models::RankMemory& rank) { return rank.held > 0; });
-  std::vector<std::string> header = {styled(options_, ansi::kBold, "rank")};
-  if (any_held) header.push_back(styled(options_, ansi::kBold, "held"));
-  for (const char* name : {"reserved", "peak", "at"})
-    header.push_back(styled(options_, ansi::kBold, name));
-  Table table(header);
-  for (std::size_t i = 0; i < memory.size();) {
-    const models::RankMemory& rank = memory[i];
-    const auto differs = [&](const models::RankMemory& other) { return other != rank; };
-    const auto from = memory.begin() + static_cast<std::ptrdiff_t>(i);
-    const auto end =
-        static_cast<std::size_t>(std::find_if(from, memory.end(), differs) - memory.begin());
-    std::vector<std::string> row = {end - i == 1 ? std::to_string(i)
-                                                 : fmt::format("{}-{}", i, end - 1)};
-    if (any_held) row.push_back(bytes_text(rank.held));
-    row.push_back(bytes_text(rank.reserved));
-    row.push_back(bytes_text(rank.peak));
-    row.push_back(time_text(rank.peak_ns));
-    table.add(std::move(row));
-    i = end;
-  }
-  add_heading("Memory");
-  text_ += table.fitted(options_.width, 2);
+void TextReport::add_table(const DataTable& table) {
+  add_heading(table.title);
+  if (!table.about.empty()) add_paragraph(table.about, 2, 2);
+  text_ += table_text(table, options_, 2);
 }
 
 void TextReport::add_collateral() {
   text_ += "\n";
   const std::uint64_t left = explanation_.ops_expected - explanation_.ops_done;
   if (explanation_.cycle.empty()) {
-    const std::string all =
-        left == explanation_.stuck ? "all" : fmt::format("{} of the", grouped(explanation_.stuck));
-    text_ += left == 1 ? "Blocked: the last op.\n"
-                       : fmt::format("Blocked: {} {} left.\n", all, counted(left, "op"));
+    text_ += fmt::format("Not done: {}, {}blocked.\n", counted(left, "op"),
+                         left == 1                    ? ""
+                         : left == explanation_.stuck ? "all "
+                                                      : grouped(explanation_.stuck) + " of them ");
     return;
   }
   const bool several = !explanation_.other_cycles.empty();
@@ -351,20 +300,19 @@ void TextReport::add_collateral() {
       std::accumulate(distances.begin(), distances.end(), std::uint32_t{0});
   const std::uint32_t elsewhere = explanation_.collateral - behind;
   std::string text;
+  const auto blocked = [](std::uint32_t count) {
+    return fmt::format("{} {} blocked", counted(count, "more op"), count == 1 ? "is" : "are");
+  };
   if (behind > 0) {
-    text = fmt::format("Blocked behind {}: {}", several ? "the cycles" : "the cycle",
-                       counted(behind, "more op"));
-    if (distances.front() < behind)
-      text += fmt::format(", {} of them directly", grouped(distances.front()));
+    text = fmt::format("{} behind {}", blocked(behind), several ? "the cycles" : "the cycle");
   }
   if (elsewhere > 0) {
-    text += fmt::format("{}tuck, but not behind {}: {}", behind > 0 ? "; s" : "S",
-                        several ? "a cycle" : "this cycle", counted(elsewhere, "op"));
+    text += fmt::format("{}{} elsewhere", behind > 0 ? "; " : "", blocked(elsewhere));
   }
   if (explanation_.collateral == 0) {
     text = "No other op is blocked";
   } else if (!all()) {
-    text += "; --all lists them";
+    text += " (--all lists them)";
   }
   text += ".";
   if (left > explanation_.stuck) {
@@ -392,7 +340,12 @@ std::string text_report(const Report& report, const TextOptions& options, bool h
 
 std::string lead_text(const Report& report, const TextOptions& options) {
   const models::FirstDifference* difference = shown_difference(report);
-  return difference == nullptr ? std::string() : first_difference_text(*difference, options);
+  std::string text =
+      difference == nullptr ? std::string() : first_difference_text(*difference, options);
+  if (difference == nullptr || !is_said_by(*difference, report.explanation)) {
+    text += paragraph(summary_text(report.explanation), options.width, 0, 2);
+  }
+  return text + paragraph(advice_text(report), options.width, 0, 2);
 }
 
 std::string head_text(const Report& report, const TextOptions& options) {

@@ -62,8 +62,8 @@ struct WaitWords {
   Pattern outside = "{waiter} {waits}";
   /// `never_comes` in a picture.
   Pattern picture = "never calls it";
-  /// Advice for the user if a rank never does what the op waits for.
-  std::string_view advice = "Next: find out why this call is missing.";
+  /// Advice for the user if a rank never does what the op waits for; empty: find the missing call.
+  std::string_view advice{};
   /// Rule of NCCL that causes such waits, if nobody has measured the rule.
   std::string_view unmeasured{};
 };
@@ -89,7 +89,7 @@ const char* init_text(const Wait& wait) {
 
 // Describes a wait of a host, or of an op whose host thread is blocked elsewhere.
 const char* host_wait_text(const Wait& wait) {
-  if (wait.from.op.step == Step::kHostStep) return "makes its host wait for {other}";
+  if (wait.from.op.step == Step::kHostStep) return "blocks its host until {other} is done";
   // The host thread drives several ranks, and is in a step of another rank.
   return wait.from.op.stage >= OpStage::kLaunched
              ? "waits until its host thread has finished {other}"
@@ -118,7 +118,7 @@ const char* message_text(const Wait& wait) {
 
 const char* missing_message_text(const Wait& wait) {
   return wait.from.op.from_any
-             ? "{ranks} post{s} no further send for {waiter}, which receives from any rank"
+             ? "{ranks} never send{s} what {waiter} waits for (recv from any rank)"
              : "{ranks} never post{s} {call} of {waiter}";
 }
 
@@ -164,19 +164,19 @@ constexpr std::array<WaitWords, sim::kWaitKindCount> kWords = {{
      .advice = "Next: initialize this communicator on all its ranks before its first use, or find "
                "out why these ranks never call it."},
     {.kind = WaitKind::kFirstMessage,
-     .waits = {"blocks its host until {other} is called (first message)",
+     .waits = {"blocks its host until {other} is called (first use connects the ranks)",
                "blocks its host: {other} never posts {call} (first use connects the ranks)"},
      .never_comes = missing_message_text},
     {.kind = WaitKind::kFirstCollective,
-     .waits = {"blocks its host until {other} is called (first collective)",
+     .waits = {"blocks its host until {other} is called (first use connects the ranks)",
                "blocks its host: {other} never calls it (first use connects the ranks)"},
-     .unmeasured = "rule 9.7: the first collective of each kind connects the ranks, and blocks "
-                   "their hosts (from NCCL's source, 2.22 or later; not measured)"},
+     .unmeasured = "NCCL connects the ranks at the first collective of each kind, which blocks "
+                   "their hosts (rule 9.7; from NCCL's source, 2.22 or later; not measured)"},
     {.kind = WaitKind::kHostMeeting,
      .waits = {"blocks its host until {other} is called",
                "blocks its host: {other} never calls it"}},
     {.kind = WaitKind::kLaunchQueue,
-     .waits = "waits for a free entry in the launch queue, which is full behind {other}"},
+     .waits = "waits for the launch queue, which is full behind {other}"},
     {.kind = WaitKind::kHostWait,
      .waits = host_wait_text,
      .before_waits = host_wait_verb,
@@ -213,11 +213,11 @@ constexpr std::array<WaitWords, sim::kWaitKindCount> kWords = {{
     of_algorithm(WaitKind::kSignal, "waits for a signal from {other}",
                  "waits for a signal that {other} never sends"),
     of_algorithm(WaitKind::kSemaphore, "waits for a semaphore that {other} releases",
-                 "waits for a semaphore that nothing releases"),
+                 "waits for a semaphore that is never released"),
     of_algorithm(WaitKind::kBarrier, "waits at a barrier for {other}",
                  "waits at a barrier for a thread block that is missing"),
     of_algorithm(WaitKind::kPacket, "waits for a packet from {other}",
-                 "waits for a packet that nothing writes"),
+                 "waits for a packet that is never written"),
 }};
 static_assert(sim::has_row_per_kind(kWords), "each kind of wait has its words, in their order");
 
@@ -275,7 +275,7 @@ std::string wait_text(const Wait& wait) {
   if (!wait.needed) return text_of(wait, same_call ? rank : other_text(wait));
   return same_call
              ? text_of(wait, fmt::format("{} (still at {})", rank, quoted_if_implied(wait.to.op)))
-             : fmt::format("{}, which comes after {}'s own {}",
+             : fmt::format("{}, but {} is blocked in its own {}",
                            text_of(wait, fmt::format("{}'s {}", rank, quoted_if_implied(other))),
                            rank, quoted_if_implied(wait.to.op));
 }

@@ -45,7 +45,8 @@ bool names_waiter(const models::Wait& first);
 /// Returns the reason that a wait for a rank never ends, for pictures: "never calls it".
 std::string_view root_label(const models::Wait& first);
 
-/// Returns the advice for a rank that never does what an op waits for.
+/// Returns the advice for a rank that never does what an op waits for; empty if any missing call
+/// has the same advice.
 std::string_view root_advice(sim::WaitKind kind);
 
 /// Returns the rule of NCCL that causes waits of this kind if nobody has measured it, else "".

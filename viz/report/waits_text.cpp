@@ -110,19 +110,11 @@ class WaitsText {
                               where.empty() ? "" : fmt::format(" ({})", where)),
                   options_.width, kIndent, kIndent + digits_ + 4);
     const bool closes = cycle_ && i + 1 == waits_.size();
-    const std::string kind = fmt::format("[{}{}]", kind_label(wait.kind), wait.any ? ", any" : "");
-    std::string reason =
-        paragraph(models::printable(fmt::format("{}{}{}", stage_before(op), wait_text(wait),
+    text_ +=
+        paragraph(models::printable(fmt::format("{}{}{}{}", stage_before(op), wait_text(wait),
+                                                wait.any ? " (one of several alternatives)" : "",
                                                 closes && waits_.size() > 1 ? " (back to 1)" : "")),
                   options_.width, kIndent + digits_ + 4, kIndent + digits_ + 4);
-    reason.pop_back();
-    // Aligns the kind with the right edge, if there is space.
-    const std::size_t used = reason.size() - (reason.rfind('\n') + 1);
-    const std::size_t edge = std::min(options_.width, kMaxEdge);
-    const bool fits = used + 2 + kind.size() <= edge;
-    if (!fits) reason += '\n';
-    reason.append(edge - std::min(edge, kind.size() + (fits ? used : 0)), ' ');
-    text_ += reason + styled(options_, ansi::kDim, kind) + "\n";
   }
 
   void add_folded(std::size_t begin, std::size_t end, const RepeatedWaits& run) {
@@ -145,7 +137,6 @@ class WaitsText {
   }
 
   static constexpr std::size_t kIndent = 2;
-  static constexpr std::size_t kMaxEdge = 100;
 
   const std::vector<Wait>& waits_;
   const bool cycle_;

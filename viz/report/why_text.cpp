@@ -1,8 +1,11 @@
 #include "viz/report/why_text.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "models/outside_text.hpp"
+#include "viz/report/report_lines.hpp"
 #include "viz/report/waits_text.hpp"
 #include "viz/report/words.hpp"
 
@@ -18,17 +21,22 @@ std::string done_text(const sim::OpTimes& times) {
   return text + fmt::format("done at {}", time_text(times.end.ns));
 }
 
-std::string end_text(const models::Why& why) {
+std::string end_text(const models::Explanation& explanation, const models::Why& why) {
   const models::Wait& last = why.chain.back();
   switch (last.to.kind) {
-    case sim::WaitNodeKind::kRank:
-      return fmt::format("It ends at rank {}.\n", last.to.rank);
+    case sim::WaitNodeKind::kRank: {
+      const auto root =
+          std::find_if(explanation.roots.begin(), explanation.roots.end(),
+                       [&](const models::Root& it) { return it.party.rank == last.to.rank; });
+      return root == explanation.roots.end() ? fmt::format("It ends at rank {}.", last.to.rank)
+                                             : capitalized(root_sentence(*root)) + ".";
+    }
     case sim::WaitNodeKind::kOutside:
-      return "It ends at outside input.\n";
+      return "It ends at outside input.";
     case sim::WaitNodeKind::kOp:
       break;
   }
-  return fmt::format("It ends at {} ({}).\n", phrase_of(last.to), stage_text(last.to.op));
+  return fmt::format("It ends at {} ({}).", phrase_of(last.to), stage_text(last.to.op));
 }
 
 }  // namespace
@@ -56,7 +64,9 @@ std::string why_text(const models::Explanation& explanation, const models::Why& 
   if (!why.chain.empty()) {
     text += fmt::format("\nThe chain: {}\n", counted(why.chain.size(), "wait"));
     text += waits_text(why.chain, false, true, options);
-    if (why.cycle.empty()) text += "\n" + end_text(why);
+    if (why.cycle.empty()) {
+      text += "\n" + paragraph(end_text(explanation, why), options.width, 0, 2);
+    }
   }
   if (!why.cycle.empty()) {
     text += fmt::format("\n{}: {}\n",

@@ -282,7 +282,28 @@ std::string upper_case(std::string_view text) {
   return result;
 }
 
+namespace {
+
+// Returns what the ranks of a starved run wait for.
+const char* missing_thing(models::Cause cause) {
+  switch (cause) {
+    case models::Cause::kDeadRank:
+      return "dead rank";
+    case models::Cause::kFailedLink:
+      return "failed link";
+    case models::Cause::kOutsideInput:
+      return "missing input";
+    default:
+      return "missing call";
+  }
+}
+
+}  // namespace
+
 std::string verdict_text(const models::Explanation& explanation) {
+  if (explanation.verdict == sim::Verdict::kStarved) {
+    return fmt::format("HANGS ({})", missing_thing(explanation.cause));
+  }
   std::string verdict = upper_case(models::verdict_name(explanation.verdict));
   if (explanation.verdict != sim::Verdict::kLimit) return verdict;
   return fmt::format("{} ({})", verdict, models::cause_name(explanation.cause));

@@ -75,7 +75,8 @@ std::string phrase_of(const models::WaitParty& party);
 /// Returns the progress of an op: "running", "launching: in communicator init".
 std::string stage_text(const models::OpInfo& op);
 
-/// Returns the verdict in the first line of a report: "DEADLOCK", "LIMIT (until)".
+/// Returns the verdict in the first line of a report: "DEADLOCK", "HANGS (missing call)",
+/// "LIMIT (until)".
 std::string verdict_text(const models::Explanation& explanation);
 
 /// Returns the terminal style of a verdict.
