@@ -31,7 +31,7 @@ inline constexpr std::string_view kUnused = "unused";  // features/lint/unused_n
 inline constexpr std::string_view kShadowedGroup = "shadowed-group";
 inline constexpr std::string_view kMicroBatches = "micro-batches";
 
-/// What the rules about a plan need.
+/// The graph and plan that a rule checks, and the list of its findings.
 class PlanLint {
  public:
   PlanLint(const TaskGraph& graph, const Lowered& lowered, std::vector<LintFinding>& findings)

@@ -57,11 +57,12 @@ class Docs(unittest.TestCase):
     def test_every_key_of_json_is_on_its_page(self):
         # Sources that print JSON for users; pages, traces, files and SARIF have their own formats.
         reports = [*(ROOT / "viz" / "report").glob("*.cpp"), *(ROOT / "features").rglob("*.cpp")]
-        sources = [path for path in reports if "Json" in path.read_text(encoding="utf-8")
-                   and not re.search("sarif|_(?:file|reader|page)$", path.stem)]  # fmt: skip
+        sources = [path for path in reports if re.search("Json|Section", path.read_text(encoding="utf-8"))
+                   and not re.search("sarif|_(?:file|reader|page|command)$", path.stem)]  # fmt: skip
         self.assertGreater(len(sources), 10)
-        keys = re.compile(r'\{"(\w+)",(?! "\w+", &)|\bjson\["(\w+)"\]')
-        names = {first or second for path in sources for first, second in keys.findall(self.json_code(path))}
+        keys = re.compile(r'\{"(\w+)",(?! "\w+", &)|\bjson\["(\w+)"\]|\b(?:say|list|with)\(\s*"(\w+)"')
+        names = {name for path in sources for found in keys.findall(self.json_code(path))
+                 for name in found if name}  # fmt: skip
         self.assertGreater(len(names), 200)
         # A key is in backquotes by itself, or as the last part of its path.
         page = re.sub(r"^```.*?^```$", "", read("docs/reference/json.md"), flags=re.M | re.S)
