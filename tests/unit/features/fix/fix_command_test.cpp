@@ -146,7 +146,7 @@ TEST_CASE("fix: two messages in one group", "[app][fix]") {
   INFO(result.err);
   CHECK(result.code == 0);
   CHECK(contains(result.out, "\n1  send pp and recv pp in one group call\n"));
-  CHECK(contains(result.out, "first message"));
+  CHECK(contains(result.out, "first use"));
 }
 
 TEST_CASE("fix: one order of two collectives on all ranks", "[app][fix]") {
