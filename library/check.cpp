@@ -75,7 +75,8 @@ CheckResult result_of(const Graph& graph, const models::NcclModesReport& found,
   };
   auto basis = app::empty_parts_basis(shown.process_groups, found, with_other_parts);
   if (basis) view.basis.push_back(std::move(*basis));
-  return {static_cast<Answer>(found.answer), viz::check_text(view, {}), viz::check_report(view).json()};
+  return {static_cast<Answer>(found.answer), viz::check_text(view, {}),
+          viz::check_report(view).json()};
 }
 
 }  // namespace

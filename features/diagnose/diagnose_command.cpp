@@ -190,8 +190,7 @@ int diagnose_logs(const Paths& paths, const Requested& requested, const Console&
   const models::LaunchLogDiagnosis diagnosis =
       models::diagnose(log, hints_option(requested.arguments, log, reading.notes, console));
   if (!diagnosis.has_groups) {
-    reading.notes.emplace_back(
-        "Logs do not show collective groups: pass --group or --scenario");
+    reading.notes.emplace_back("Logs do not show collective groups: pass --group or --scenario");
   }
   draw(requested, title_of(log.name, diagnosis.explanation), diagnosis.explanation,
        diagnosis.waits);

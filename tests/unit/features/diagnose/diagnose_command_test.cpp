@@ -304,7 +304,8 @@ TEST_CASE("all evidence in a folder is put together", "[app][diagnose_command]")
   CHECK(found.code == 1);
   CHECK(contains(found.out,
                  "e  HANGS   3 ranks, 2 calls not done   NCCL log, stacks\n"
-                 "The job waits for rank 1, whose host is in load_config (data.py:40).\n1 file is no evidence: not used\n"));
+                 "The job waits for rank 1, whose host is in load_config (data.py:40).\n1 file is "
+                 "no evidence: not used\n"));
   CHECK(contains(found.out, "rank 1's host is in load_config (data.py:40)"));
   CHECK(contains(found.out, "\nWhy:\n"));
   CHECK(contains(found.out, "e/job.log:1"));

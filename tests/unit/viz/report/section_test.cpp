@@ -65,7 +65,8 @@ TEST_CASE("words stand in a column after their labels, and are wrapped there", "
   CHECK(section.id() == "answer");
   CHECK(section.text(columns(33), 8) == "hangs   in two of the three ways\n        always\n");
   CHECK(section.text(columns(32), 8) == "hangs   in two of the three ways\n        always\n");
-  CHECK(section.text(columns(31), 8) == "hangs   in two of the three\n        ways\n        always\n");
+  CHECK(section.text(columns(31), 8) ==
+        "hangs   in two of the three\n        ways\n        always\n");
 }
 
 TEST_CASE("a style colors the label only", "[viz][report]") {
