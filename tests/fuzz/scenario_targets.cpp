@@ -32,8 +32,7 @@
 #include "viz/trace/trace_json.hpp"
 
 #include "features/lint/lint.hpp"
-#include "features/lint/lint_json.hpp"
-#include "features/lint/lint_text.hpp"
+#include "features/lint/lint_report.hpp"
 #include "features/lint/unused_names.hpp"
 #include "features/reduce/reduce.hpp"
 #include "features/reduce/reduce_json.hpp"
@@ -135,8 +134,9 @@ void plan(const std::string& bytes) {
   for (auto& unused : formats::unused_names(parts(bytes)[0], {}, scenario->graph)) {
     findings->push_back(std::move(unused));
   }
-  viz::lint_json(*findings, scenario->graph.name);
-  show(viz::lint_diagnostics(*findings, scenario->graph.ranks), bytes);
+  const std::uint32_t ranks = scenario->graph.ranks;
+  viz::lint_report(*findings, scenario->graph.name, ranks).json();
+  show(viz::lint_diagnostics(*findings, ranks), bytes);
   if (ops_of(lowered->plan) > kMaxOps) return;
 }
 
