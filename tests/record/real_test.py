@@ -724,6 +724,14 @@ CASES = {
 }
 
 
+def job_of(name, folder):
+    """Returns a job that runs the program `name` in a new folder."""
+    _, _, text, *ranks = CASES[name]
+    folder.mkdir()
+    (folder / "program.py").write_text(HEAD + textwrap.dedent(text))
+    return Job(folder, *(ranks or [2]), script(folder / "program.py"))
+
+
 def main():
     program, *names = sys.argv[1:]
     os.environ["PIPESIM"] = os.path.abspath(program)
@@ -732,26 +740,25 @@ def main():
     # Forked ranks also leave this function, and must not remove the folder.
     here = tempfile.mkdtemp()
     chosen = [name for name in CASES if not names or any(part in name for part in names)]
-    jobs = {}
-    for number, name in enumerate(chosen):
-        folder = pathlib.Path(here, str(number))
-        folder.mkdir()
-        _, _, text, *ranks = CASES[name]
-        (folder / "program.py").write_text(HEAD + textwrap.dedent(text))
-        jobs[name] = Job(folder, *(ranks or [2]), script(folder / "program.py"))
+    jobs = [job_of(name, pathlib.Path(here, str(number))) for number, name in enumerate(chosen)]
     outcomes = []
     for first in range(0, len(jobs), AT_ONCE):
-        outcomes += run_jobs(list(jobs.values())[first : first + AT_ONCE])
-    for name, outcome in zip(jobs, outcomes):
+        outcomes += run_jobs(jobs[first : first + AT_ONCE])
+    for name, job, outcome in zip(chosen, jobs, outcomes):
         expected, answer = CASES[name][:2]
-        if outcome.verdict != expected and expected != "either":
-            failed += 1
+        seen = {outcome.verdict}
+        if expected not in ("either", outcome.verdict):
             print(f"{name}: gloo: {outcome}")
-        job, path = jobs[name], str(jobs[name].folder / "program.py")
+            # A program's sleeps can be too short on a busy machine, so it runs again, alone.
+            (outcome,) = run_jobs([job_of(name, job.folder / "again")])
+            seen.add(outcome.verdict)
+            if outcome.verdict != expected:
+                failed += 1
+                print(f"{name}: gloo, alone: {outcome}")
+        path = str(job.folder / "program.py")
         recorded = record(lambda: runpy.run_path(path, run_name="__main__"), ranks=job.ranks)
         report = recorded.check(rules="gloo")
-        false = report.proved and outcome.verdict != "complete"
-        if report.answer != answer or false:
+        if report.answer != answer or (report.proved and seen != {"complete"}):
             failed += 1
             print(f"{name}: pipesim says '{report.answer}'\n{recorded.output}{report.text}")
     shutil.rmtree(here)
