@@ -79,7 +79,7 @@ def prepare_process(settings: Settings) -> None:
 def remove_record(folder: Path) -> None:
     """Removes the files of an earlier record, and no other file: the user can name any folder."""
     for path in folder.iterdir():
-        if re.fullmatch(r"rank\d+\.jsonl|record\.json", path.name):
+        if re.fullmatch(r"(rank|trace)\d+\.jsonl|(record|why)\.json|why\.txt", path.name):
             path.unlink()
 
 
@@ -116,12 +116,16 @@ def _asks_for_cuda(end: dict[str, Any]) -> bool:
 
 
 def _is_there(pid: int) -> bool:
-    """Whether the process still runs. For a child of the nursery, only /proc shows this, so a
-    zombie counts as running."""
+    """Whether the process still runs. A zombie does not: the child of a nursery becomes one."""
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
     except ChildProcessError:
-        return os.path.exists(f"/proc/{pid}")
+        pass
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return not stat.rpartition(")")[2].lstrip().startswith("Z")
 
 
 class Launcher:
