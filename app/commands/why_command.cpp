@@ -1,3 +1,5 @@
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,8 +18,30 @@
 namespace pipesim::app {
 namespace {
 
+namespace fs = std::filesystem;
+
+// Prints the explanation that 'pipesim record' has left in a record: where the ranks part. Python
+// has written the text, because it alone knows the script's source.
+int explain_record(const Arguments& arguments, const std::string& record, const Console& console) {
+  std::error_code error;
+  const fs::path folder =
+      fs::is_directory(record, error) ? fs::path(record) : fs::path(record).parent_path();
+  const fs::path file = folder / (arguments.has("json") ? "why.json" : "why.txt");
+  if (!fs::exists(file, error)) {
+    throw InputError(models::Code::kFile,
+                     fmt::format("'{}' does not say where its ranks part", record),
+                     "'pipesim record -o DIR' finds out if the script hangs; for one op: pipesim "
+                     "why DIR 'rank 0 all_reduce#3'");
+  }
+  console.out << read_file(file.string(), console.in);
+  return kExitBad;
+}
+
 int run_why(const Arguments& arguments, const Console& console) {
   const auto& given = arguments.positional();
+  if (given.size() == 1 && is_foreign_path(given[0])) {
+    return explain_record(arguments, given[0], console);
+  }
   if (given.size() != 2) {
     throw UsageError(models::Code::kArguments,
                      fmt::format("'pipesim why' needs a file and an op, found {} argument{}",
@@ -52,20 +76,23 @@ int run_why(const Arguments& arguments, const Console& console) {
 Command why_command() {
   return {
       .name = "why",
-      .about = "Explain why one op is not done",
-      .usage = {"FILE OP [options]"},
+      .about = "Explain why one op is not done, or where the ranks of a script part",
+      .usage = {"FILE OP [options]", "RECORD [options]"},
       .description =
           {"Runs the scenario in FILE and explains why OP is not done: the chain of waits from it "
            "to the cycle or the root cause. OP is written as in "
            "reports, 'rank 1 gather#2', or as rank1:gather#2; without the number if it runs "
            "once.",
+           "With a directory written by 'pipesim record' and no OP, prints where the ranks of the "
+           "script part: the branch, loop or value after which their calls differ.",
            kScenarioFileNote},
       .options = {scenario_options(),
                   {"Run", {jitter_option(), seed_option()}},
                   {"Report", {json_option("the answer")}},
                   general_options()},
       .examples = {"pipesim why scenarios/swin_2x2x2.yaml 'rank 7 H2#4'",
-                   "pipesim why scenarios/rank_segfault.yaml 'rank 3 step#1' --json | jq .chain"},
+                   "pipesim why scenarios/rank_segfault.yaml 'rank 3 step#1' --json | jq .chain",
+                   "pipesim why record/"},
       .exit_status =
           "0 the op is done, 1 it never completes, 2 invalid input or usage, 3 undecided (a "
           "limit was reached first), 74 a file could not be read, 130 interrupted",

@@ -150,6 +150,8 @@ OptionGroup recording_options() {
         .about = "Keep the record",
         .output = true},
        {.name = "only-record", .about = "Do not check the record"},
+       {.name = "no-why",
+        .about = "Do not run the script once more after a hang, to find where its ranks part"},
        {.name = "all-output", .about = "Show the output of all ranks, not only of rank 0"}}};
 }
 
@@ -165,7 +167,9 @@ Command record_command() {
           {"Runs all ranks of the script on this machine, without GPUs or a network, "
            "and records the calls that each rank makes on its process groups. Then "
            "checks whether any interleaving can hang, and at which lines. The script "
-           "really runs: N processes at once, in one directory.",
+           "really runs: N processes at once, in one directory. After a hang it runs once more, "
+           "with a trace of its branches, to find where the ranks part; 'pipesim why DIR' prints "
+           "this again.",
            "Needs a Python interpreter with the script's torch (1.13 or newer). 'python3 -m "
            "pipesim.record' is the same command."},
       .options = {job_options(), recording_options(), {"Check", {rules_option(), set_option()}}},

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import os
 import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NoReturn, Optional
+from typing import TYPE_CHECKING, NoReturn, Optional
 
 from pipesim.recorder import program
 from pipesim.recorder.settings import DEFAULT_LIMIT, DEFAULT_SECONDS, Settings
+
+if TYPE_CHECKING:  # these import torch, which check_torch looks for first
+    from pipesim.recorder.launcher import Outcome
+    from pipesim.recorder.nursery import Nursery
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -24,8 +29,8 @@ _UNITS = {"": 1, "B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 
 _EPILOG = """\
 The script really runs, once as each rank and in this folder: what it writes, downloads or deletes
-happens that many times. --chdir runs it in another folder, and PIPESIM_RECORD=1 is in its
-environment, so that it can do less.
+happens that many times; after a hang once more, unless --no-why is given. --chdir runs it in
+another folder, and PIPESIM_RECORD=1 is in its environment, so that it can do less.
 
 exit status: 0 proved; 1 a hang is possible, or a rank raised or exited with an error; 2 wrong usage
 or nothing to record with; 3 undecided; 130 interrupted
@@ -107,6 +112,12 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="MODULE",
         help="import it once for all ranks, e.g. transformers",
+    )
+    add(
+        "--no-why",
+        action="store_false",
+        dest="why",
+        help="do not run the script once more after a hang, to find where the ranks part",
     )
     add("--all-output", action="store_true", help="show the output of all ranks, not of rank 0")
     add("script", metavar="SCRIPT", nargs="?")
@@ -195,10 +206,18 @@ def main(argv: Sequence[str]) -> int:
 def record_with(settings: Settings, function: Optional[Callable[[], object]] = None) -> int:
     """Records a script or a function, and reports on stderr. Returns 0, EXIT_FAILED if a rank
     failed, EXIT_USAGE if there is nothing to judge, or EXIT_INTERRUPTED."""
+    with _parents(settings, function) as nursery:
+        return _record(settings, function, nursery)[0]
+
+
+@contextlib.contextmanager
+def _parents(
+    settings: Settings, function: Optional[Callable[[], object]] = None
+) -> Iterator[Optional[Nursery]]:
+    """Prepares the parents of the ranks: this process and, for a script, a second one."""
     from pipesim.recorder import launcher
     from pipesim.recorder.nursery import Nursery
     from pipesim.recorder.progress import Progress
-    from pipesim.recorder.report import is_empty, report
 
     # Forked ranks would all have this process's hash seed.
     has_two_parents = function is None and "PIPESIM_HASH_SEED" in os.environ and settings.ranks > 1
@@ -208,37 +227,60 @@ def record_with(settings: Settings, function: Optional[Callable[[], object]] = N
         check_torch()
         launcher.prepare_process(settings)
         Progress(settings).clear()
-        outcome = launcher.run(settings, function, nursery)
+        yield nursery
     finally:
         if nursery is not None:
             nursery.close()
+
+
+def _record(
+    settings: Settings, function: Optional[Callable[[], object]], nursery: Optional[Nursery]
+) -> tuple[int, Outcome]:
+    """Records once, and returns the status of `record_with` also."""
+    from pipesim.recorder import launcher
+    from pipesim.recorder.report import is_empty, report
+
+    outcome = launcher.run(settings, function, nursery)
     sys.stderr.write(report(outcome, settings))
     if outcome.interrupted:
-        return EXIT_INTERRUPTED
+        return EXIT_INTERRUPTED, outcome
     if any(e["end"] in ("raised", "exited") for e in outcome.ends):
-        return EXIT_FAILED
-    return EXIT_USAGE if is_empty(settings) else 0
+        return EXIT_FAILED, outcome
+    return EXIT_USAGE if is_empty(settings) else 0, outcome
 
 
 def _record_and_check(options: argparse.Namespace, settings: Settings) -> int:
-    status = record_with(settings)
-    if status in (EXIT_INTERRUPTED, EXIT_USAGE) or options.only_record:
-        return status
-    sys.stdout.flush()
-    try:
+    with _parents(settings) as nursery:
+        status, outcome = _record(settings, None, nursery)
+        if status in (EXIT_INTERRUPTED, EXIT_USAGE) or options.only_record:
+            return status
+        sys.stdout.flush()
         # Reports print the folder as it is given; the path of a temporary folder means nothing.
         folder, name = (None, options.output) if options.output else os.path.split(settings.out)
         given = program.check_options(options.rules, options.set)
-        judged = program.check(name, *given, folder=folder)
-    except (program.ProgramNotFound, program.ProgramDied, OSError) as error:
-        kept = options.output
-        if kept is None:
-            kept = shutil.move(settings.out, tempfile.mkdtemp(prefix="pipesim-record-"))
-        _fail(str(error), hint=f"the record is kept; check it with: pipesim check {kept}")
+        try:
+            judged, report = program.check_as_shown(name, *given, folder=folder)
+            if judged == EXIT_FAILED and options.why:
+                from pipesim.why import explain
+
+                if explain.hangs(name, given, folder):
+                    again = dataclasses.replace(settings, device=outcome.device)
+                    reason = explain.explain(again, nursery, given)
+                    if reason.is_new_record:
+                        judged, report = program.check_as_shown(name, *given, folder=folder)
+                    report = explain.insert(reason, report)
+        except (program.ProgramNotFound, program.ProgramDied, OSError) as error:
+            kept = options.output
+            if kept is None:
+                kept = shutil.move(settings.out, tempfile.mkdtemp(prefix="pipesim-record-"))
+            hint = f"the record is kept; check it with: pipesim check {kept}"
+            _fail(str(error), hint=hint)
+        sys.stdout.buffer.write(report)
+        sys.stdout.flush()
     if options.output is None:
         sys.stderr.write(
             "note: this record is not kept; with '-o record' pipesim run, draw, fix, diff and "
             "'import record' take it\n"
         )
     undecided = 3
-    return status or undecided if judged.returncode == undecided else judged.returncode or status
+    return status or undecided if judged == undecided else judged or status

@@ -203,7 +203,7 @@ class Places:
             name = _callee(frame)
             if _is_shown(filename):
                 function = "" if name == "<module>" else frame.f_code.co_name
-                at = f"{self._name(filename)}:{line}"
+                at = f"{self.name_of(filename)}:{line}"
                 found.append((at, function, _said(call), _is_installed(filename)))
                 call = name
                 continue
@@ -224,7 +224,8 @@ class Places:
             self._places[key] = Place(*key)
         return self._places[key]
 
-    def _name(self, filename: str) -> str:
+    def name_of(self, filename: str) -> str:
+        """Returns the name of a file in the record."""
         if filename not in self._names:
             self._names[filename] = self._find_name(filename)
         return self._names[filename]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import shutil
 import signal
 import subprocess
 import sysconfig
+import termios
+import tty
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Optional
@@ -76,6 +80,29 @@ def check(
     if done.returncode < 0:
         raise ProgramDied(done.returncode)
     return done
+
+
+def check_as_shown(
+    record: str, *options: str, folder: Optional[str] = None
+) -> tuple[int, bytes]:
+    """Runs `pipesim check RECORD` in `folder`. Returns its exit status, and its report as it would
+    look on standard output: on a terminal, with colors and the width of the terminal."""
+    command = [find_program(), "check", record, *options]
+    reader, writer = os.openpty() if os.isatty(1) else os.pipe()
+    if os.isatty(writer):
+        tty.setraw(writer)
+        size = fcntl.ioctl(1, termios.TIOCGWINSZ, bytes(8))
+        fcntl.ioctl(writer, termios.TIOCSWINSZ, size)
+    with subprocess.Popen(command, stdout=writer, cwd=folder) as process:
+        os.close(writer)
+        chunks: list[bytes] = []
+        with contextlib.suppress(OSError):  # a terminal without writers ends with an error
+            while not chunks or chunks[-1]:
+                chunks.append(os.read(reader, 1 << 16))
+        os.close(reader)
+    if process.returncode < 0:
+        raise ProgramDied(process.returncode)
+    return process.returncode, b"".join(chunks)
 
 
 def check_options(rules: Optional[str], parameters: list[str]) -> list[str]:

@@ -24,6 +24,7 @@ from pipesim.recorder.settings import Settings
 
 if TYPE_CHECKING:  # rank_recorder imports torch, which the command line checks for first
     from pipesim.recorder.rank_recorder import RankRecorder
+    from pipesim.why.tracer import Tracer
 
 # Signals that the launcher sends to a rank that does not end by itself, by reason.
 STOP_SIGNALS = {"seconds": signal.SIGUSR1, "killed": signal.SIGTERM}
@@ -101,14 +102,22 @@ def run_rank(
         from pipesim.recorder import cuda
 
         cuda.install(recorder)
+    tracer: Optional[Tracer] = None
+    if settings.trace is not None:
+        from pipesim.why import tracer as tracing
+
+        tracer = tracing.install(recorder, path.parent, settings.trace)
     try:
-        _run_and_end(recorder, settings, function)
+        _run_and_end(recorder, settings, function, tracer)
     except Ended:
         recorder.leave()
 
 
 def _run_and_end(
-    recorder: RankRecorder, settings: Settings, function: Optional[Callable[[], Any]]
+    recorder: RankRecorder,
+    settings: Settings,
+    function: Optional[Callable[[], Any]],
+    tracer: Optional[Tracer],
 ) -> NoReturn:
     """Runs the script, and ends as Python does: joins threads, calls exit functions, and waits for
     pending collectives."""
@@ -116,7 +125,7 @@ def _run_and_end(
 
     try:
         try:
-            _run_script(settings, function)
+            _run_script(settings, function, tracer)
         except SystemExit as end:
             if isinstance(end, Ended):
                 raise
@@ -194,7 +203,9 @@ def _redirect_output(settings: Settings, rank: int) -> None:
         sys.stdout = sys.stderr = cast(TextIO, _Prefixed(f"[{rank}]: ", 2))
 
 
-def _run_script(settings: Settings, function: Optional[Callable[[], Any]]) -> None:
+def _run_script(
+    settings: Settings, function: Optional[Callable[[], Any]], tracer: Optional[Tracer]
+) -> None:
     if function is not None:
         function()
         return
@@ -205,7 +216,10 @@ def _run_script(settings: Settings, function: Optional[Callable[[], Any]]) -> No
         return
     sys.argv = [settings.script, *settings.args]
     sys.path.insert(0, str(settings.script_folder))
-    runpy.run_path(settings.script, run_name="__main__")
+    if tracer is not None:
+        tracer.run_script(settings.script)
+    else:
+        runpy.run_path(settings.script, run_name="__main__")
 
 
 def _exit(recorder: RankRecorder, code: Any) -> NoReturn:

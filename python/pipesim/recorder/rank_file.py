@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from pipesim.recorder import threads
 from pipesim.recorder.places import Place
+
+if TYPE_CHECKING:
+    from pipesim.why.tracer import Tracer
 
 Entry = dict[str, Any]
 
@@ -36,6 +39,7 @@ class RankFile:
         self._lines: list[_Line] = []
         self._places: dict[Place, str] = {}
         self.count = 0
+        self.tracer: Optional[Tracer] = None  # gets each entry and definition also
         self._append({"record": 1, "rank": rank, "world": world}, None)
         self._write()
 
@@ -71,6 +75,8 @@ class RankFile:
     def define(self, definition: Entry, place: Optional[Place] = None) -> None:
         """Adds the definition of a group, stream or event. Keys without a value are omitted."""
         self._append(definition, place)
+        if self.tracer is not None:
+            self.tracer.add_entry(definition)
 
     def add(self, entry: Entry, place: Optional[Place], hold: bool = False) -> Entry:
         """Adds an entry. With `hold`, the entry can be changed until `release`."""
@@ -82,6 +88,8 @@ class RankFile:
         line.held = hold
         self.count += 1
         self._write()
+        if self.tracer is not None:
+            self.tracer.add_entry(entry)
         return entry
 
     def release(self, entry: Entry) -> None:
@@ -110,6 +118,8 @@ class RankFile:
         self._write()
         os.close(self._fd)
         self._fd = -1
+        if self.tracer is not None:
+            self.tracer.write(entry)
 
     def detach(self) -> None:
         """Discards further writes, in a process that the script forked: its calls are not the

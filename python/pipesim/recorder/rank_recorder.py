@@ -137,6 +137,10 @@ class RankRecorder:
         found = self._places.current(frame or sys._getframe(1))
         return found or threads.started_at()
 
+    def file_name(self, path: str) -> str:
+        """Returns the name of a source file in the record."""
+        return self._places.name_of(path)
+
     def place_raised(self, trace: Optional[TracebackType]) -> Optional[Place]:
         """Returns the user's line that raised an exception."""
         return self._places.raised(trace)

@@ -34,6 +34,7 @@ class Settings:
     chdir: Optional[str] = None
     preload: tuple[str, ...] = ()  # modules that the parents import before they fork
     progress: bool = False  # show a progress line on the terminal
+    trace: Optional[tuple[str, ...]] = None  # trace the user's code, and these installed files
     output: str = "first"  # ranks whose output is shown: "first" (rank 0), "all" or "none"
 
     @property
@@ -65,5 +66,6 @@ class Settings:
         fields = json.loads(text)
         fields["args"] = tuple(fields["args"])
         fields["preload"] = tuple(fields["preload"])
+        fields["trace"] = None if fields["trace"] is None else tuple(fields["trace"])
         fields["env"] = tuple((key, value) for key, value in fields["env"])
         return Settings(**fields)
