@@ -126,7 +126,12 @@ bool is_hidden(const fs::path& path) {
   return name.size() > 1 && name.front() == '.' && name != "..";
 }
 
-std::vector<std::string> scenarios_below(const std::string& folder) {
+using IsWanted = bool (*)(const std::string& path);
+
+std::vector<std::string> files_below(const std::string& folder, IsWanted is_wanted) {
+  const auto wanted = [&](const fs::path& path) {
+    return is_wanted != nullptr && is_wanted(path.string());
+  };
   std::vector<std::string> files;
   std::error_code error;
   fs::recursive_directory_iterator entry(folder, error);
@@ -136,7 +141,8 @@ std::vector<std::string> scenarios_below(const std::string& folder) {
     if (is_hidden(path)) {
       entry.disable_recursion_pending();
     } else if (const auto type = path.extension();
-               (type == ".yaml" || type == ".yml") && fs::is_regular_file(path, status)) {
+               (type == ".yaml" || type == ".yml" || wanted(path)) &&
+               fs::is_regular_file(path, status)) {
       files.push_back(folder == "." ? path.lexically_relative(".").string() : path.string());
     }
     entry.increment(error);
@@ -145,16 +151,17 @@ std::vector<std::string> scenarios_below(const std::string& folder) {
     throw FileError(models::Code::kFile,
                     fmt::format("cannot read '{}': {}", folder, error.message()));
   }
-  files.erase(std::remove_if(files.begin(), files.end(),
-                             [](const std::string& file) { return !has_schema(file); }),
-              files.end());
+  files.erase(
+      std::remove_if(files.begin(), files.end(),
+                     [&](const std::string& file) { return !wanted(file) && !has_schema(file); }),
+      files.end());
   std::sort(files.begin(), files.end());
   return files;
 }
 
 }  // namespace
 
-std::vector<std::string> scenario_paths(const std::vector<std::string>& paths) {
+std::vector<std::string> scenario_paths(const std::vector<std::string>& paths, IsWanted is_wanted) {
   std::error_code error;
   const bool has_scenarios = fs::is_directory("scenarios", error);
   const std::vector<std::string> from =
@@ -164,7 +171,7 @@ std::vector<std::string> scenario_paths(const std::vector<std::string>& paths) {
   for (const std::string& path : from) {
     const bool folder = path != "-" && fs::is_directory(path, error) && !has_foreign_job(path);
     for (const std::string& file :
-         folder ? scenarios_below(path) : std::vector<std::string>{path}) {
+         folder ? files_below(path, is_wanted) : std::vector<std::string>{path}) {
       if (seen.insert(fs::path(file).lexically_normal().string()).second) files.push_back(file);
     }
   }

@@ -76,10 +76,11 @@ class ScenarioInput : public TextInput {
 
 /// Returns the files of `paths` in the given order, without duplicates. For a folder, returns all
 /// scenarios below it, sorted by path: files `*.yaml` and `*.yml` with a line that begins with
-/// `schema:`. Skips hidden files and folders. The folder of a record is one scenario. Without
-/// paths, uses the folder `scenarios` if it exists, else the current one. Throws FileError if a
-/// folder cannot be read. Does not open the files in `paths`.
-std::vector<std::string> scenario_paths(const std::vector<std::string>& paths);
+/// `schema:`, and all files that `is_wanted` accepts. Skips hidden files and folders. The folder of
+/// a record is one scenario. Without paths, uses the folder `scenarios` if it exists, else the
+/// current one. Throws FileError if a folder cannot be read. Does not open the files in `paths`.
+std::vector<std::string> scenario_paths(const std::vector<std::string>& paths,
+                                        bool (*is_wanted)(const std::string& path) = nullptr);
 
 /// Throws InputError if `text`, a scenario made from `source`, cannot be read or lowered. A file of
 /// another tool can contain contradictions that its reader cannot detect. Called before anything is

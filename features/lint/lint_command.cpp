@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -17,6 +19,7 @@
 
 #include "features/lint/lint.hpp"
 #include "features/lint/lint_report.hpp"
+#include "features/lint/script_lint.hpp"
 #include "features/lint/unused_names.hpp"
 
 namespace pipesim::app {
@@ -48,7 +51,16 @@ Findings findings_of_model(const ScenarioInput& input) {
   return models::lint(model->graph, ignored).value_or(Findings());
 }
 
-// Returns all findings of rules that --ignore does not name.
+// Removes the findings of rules that --ignore names, and sorts the others.
+Findings kept(Findings findings, const Arguments& arguments) {
+  models::put_in_order(findings);
+  const auto& ignored = arguments.all("ignore");
+  std::erase_if(findings, [&](const models::LintFinding& finding) {
+    return std::find(ignored.begin(), ignored.end(), finding.rule) != ignored.end();
+  });
+  return findings;
+}
+
 Findings findings_of(const ScenarioInput& input, const formats::Scenario& scenario,
                      Findings findings, const Arguments& arguments) {
   const auto append = [&](Findings more) {
@@ -58,12 +70,25 @@ Findings findings_of(const ScenarioInput& input, const formats::Scenario& scenar
   if (input.foreign_job() == nullptr) {
     append(formats::unused_names(input.text(), input.patches(), scenario.graph));
   }
-  models::put_in_order(findings);
-  const auto& ignored = arguments.all("ignore");
-  std::erase_if(findings, [&](const models::LintFinding& finding) {
-    return std::find(ignored.begin(), ignored.end(), finding.rule) != ignored.end();
-  });
-  return findings;
+  return kept(std::move(findings), arguments);
+}
+
+// Formats the findings in a job of `ranks` ranks. `what` and `name`: "scenario" or "script", and
+// its name in JSON.
+void add_findings(Linted& result, const TextInput& input, std::string_view what,
+                  std::string_view name, std::uint32_t ranks, const Arguments& arguments,
+                  const Console& console) {
+  const Findings& findings = result.findings;
+  const auto annotations = viz::lint_annotations(findings, ranks, input.sources());
+  result.annotations.insert(result.annotations.end(), annotations.begin(), annotations.end());
+  if (arguments.has("json")) {
+    result.data = viz::lint_report(findings, what, name, ranks).json();
+  }
+  result.report = input.excerpts(viz::lint_diagnostics(findings, ranks), console.out_colour);
+  result.report +=
+      fmt::format("{}: {}\n", models::printable(result.path),
+                  findings.empty() ? "no findings" : viz::counted(findings.size(), "finding"));
+  result.status = findings.empty() ? kExitGood : kExitBad;
 }
 
 Linted lint_file(const ScenarioFiles& files, const Arguments& arguments, const Console& console) {
@@ -78,17 +103,42 @@ Linted lint_file(const ScenarioFiles& files, const Arguments& arguments, const C
     return result;
   }
   result.findings = findings_of(input, *scenario, std::move(*found), arguments);
-  const Findings& findings = result.findings;
-  const std::uint32_t ranks = scenario->graph.ranks;
-  const auto annotations = viz::lint_annotations(findings, ranks, input.sources());
-  result.annotations.insert(result.annotations.end(), annotations.begin(), annotations.end());
-  if (arguments.has("json"))
-    result.data = viz::lint_report(findings, scenario->graph.name, ranks).json();
-  result.report = input.excerpts(viz::lint_diagnostics(findings, ranks), console.out_colour);
-  result.report +=
-      fmt::format("{}: {}\n", models::printable(result.path),
-                  findings.empty() ? "no findings" : viz::counted(findings.size(), "finding"));
-  result.status = findings.empty() ? kExitGood : kExitBad;
+  add_findings(result, input, "scenario", scenario->graph.name, scenario->graph.ranks, arguments,
+               console);
+  return result;
+}
+
+Linted lint_script(const std::string& path, ScriptFindings found, const Arguments& arguments,
+                   const Console& console) {
+  TextInput input = TextInput::read(path, formats::kMaxScenarioBytes, console);
+  Linted result{.path = input.title()};
+  input.diagnostics() = std::move(found.errors);
+  result.annotations = viz::annotations_of(input.diagnostics(), input.sources());
+  const bool is_broken = input.diagnostics().has_errors();
+  if (!arguments.has("format")) input.report();
+  if (is_broken) {
+    result.status = kExitUsage;
+    return result;
+  }
+  result.findings = kept(std::move(found.findings), arguments);
+  add_findings(result, input, "script", result.path, 0, arguments, console);
+  return result;
+}
+
+// Returns the findings in each of `paths` that is a script, by path.
+std::map<std::string, ScriptFindings> findings_of_scripts(const std::vector<std::string>& paths,
+                                                          const Arguments& arguments) {
+  std::vector<std::string> scripts;
+  std::copy_if(paths.begin(), paths.end(), std::back_inserter(scripts), is_script);
+  for (const char* option : {"set", "patch", "rules"}) {
+    if (scripts.size() == paths.size() && arguments.has(option)) {
+      throw UsageError(models::Code::kOptionConflict,
+                       fmt::format("'--{}' is for scenarios, not for scripts", option));
+    }
+  }
+  std::vector<ScriptFindings> found = lint_scripts(scripts);
+  std::map<std::string, ScriptFindings> result;
+  for (std::size_t i = 0; i < scripts.size(); ++i) result[scripts[i]] = std::move(found.at(i));
   return result;
 }
 
@@ -130,19 +180,24 @@ int run_lint(const Arguments& arguments, const Console& console) {
     console.out << viz::lint_rule_list();
     return kExitGood;
   }
-  std::vector<std::string> paths = scenario_paths(arguments.positional());
+  std::vector<std::string> paths = scenario_paths(arguments.positional(), is_script);
   if (paths.empty()) paths = arguments.positional();  // a folder of dumps
   if (paths.empty()) {
-    throw InputError(models::Code::kNothingToDo, "no scenarios found: no '*.yaml' with 'schema:'");
+    throw InputError(models::Code::kNothingToDo,
+                     "no scenarios or scripts found: no '*.yaml' with 'schema:', and no '*.py'");
   }
   if (arguments.has("json") && paths.size() > 1) {
     throw UsageError(models::Code::kOptionConflict, "'--json' takes one file",
                      "--format sarif has the findings of several files");
   }
+  std::map<std::string, ScriptFindings> scripts = findings_of_scripts(paths, arguments);
   std::vector<Linted> all;
   for (const std::string& path : paths) {
     try {
-      all.push_back(lint_file(scenario_files(arguments, path), arguments, console));
+      const auto script = scripts.find(path);
+      all.push_back(script != scripts.end()
+                        ? lint_script(path, std::move(script->second), arguments, console)
+                        : lint_file(scenario_files(arguments, path), arguments, console));
     } catch (const FileError& error) {
       if (paths.size() == 1 && !arguments.has("format")) throw;
       all.push_back(unreadable(shown_path(path), error, arguments, console));
@@ -175,11 +230,13 @@ Command lint_command() {
       .name = "lint",
       .about = "Point out valid but suspicious code, without running it",
       .usage = {"[FILE|DIR]... [options]", "--list"},
-      .description = {"Points out code in scenarios that is valid but often causes hangs, with "
-                      "the line, the reason and the rule. Nothing is run; 'pipesim run' and "
-                      "'pipesim check' tell whether it hangs. A directory means all scenarios "
-                      "below it; the default is the directory 'scenarios' if it exists, else the "
-                      "current one.",
+      .description = {"Points out code in scenarios and PyTorch scripts (*.py) that is valid but "
+                      "often causes hangs, with the line, the reason and the rule. Nothing is run; "
+                      "'pipesim check' and 'pipesim record' tell whether it hangs. A directory "
+                      "means all scenarios and scripts below it; the default is the directory "
+                      "'scenarios' if it exists, else the current one.",
+                      "Scripts are read by Python 3.9 or newer: $PYTHON, else the python3 of "
+                      "pipesim's environment. torch is not needed.",
                       kScenarioFileNote},
       .options = {scenario_options(),
                   {"Rules",
@@ -192,7 +249,7 @@ Command lint_command() {
                     {.name = "list", .about = "List the rules and exit"}}},
                   {"Report", {json_option("the findings of one file"), format_option()}},
                   general_options()},
-      .examples = {"pipesim lint scenarios/swin_2x2x2.yaml",
+      .examples = {"pipesim lint scenarios/swin_2x2x2.yaml", "pipesim lint train.py",
                    "pipesim lint scenarios/swin_2x2x2.yaml --ignore partial-sum",
                    "pipesim lint my_scenarios --format sarif > pipesim.sarif"},
       .exit_status =

@@ -47,11 +47,11 @@ Section section_of(const LintFinding& finding, std::uint32_t ranks) {
 
 }  // namespace
 
-Section lint_report(const std::vector<LintFinding>& findings, std::string_view scenario,
-                    std::uint32_t ranks) {
+Section lint_report(const std::vector<LintFinding>& findings, std::string_view what,
+                    std::string_view name, std::uint32_t ranks) {
   std::vector<Section> sections;
   for (const LintFinding& finding : findings) sections.push_back(section_of(finding, ranks));
-  return report_about("scenario", scenario).list("findings", std::move(sections));
+  return report_about(what, name).list("findings", std::move(sections));
 }
 
 models::Diagnostics lint_diagnostics(const std::vector<LintFinding>& findings,

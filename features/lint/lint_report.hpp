@@ -1,4 +1,4 @@
-// The findings of lint in a task graph, for terminals, JSON and code hosts.
+// The findings of lint in a task graph or a script, for terminals, JSON and code hosts.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,10 @@
 
 namespace pipesim::viz {
 
-/// Returns the findings in a graph with `ranks` ranks. docs/reference/json.md describes every key.
-Section lint_report(const std::vector<models::LintFinding>& findings, std::string_view scenario,
-                    std::uint32_t ranks);
+/// Returns the findings in a graph with `ranks` ranks. `what` is "scenario" or "script", and `name`
+/// its name. docs/reference/json.md describes every key.
+Section lint_report(const std::vector<models::LintFinding>& findings, std::string_view what,
+                    std::string_view name, std::uint32_t ranks);
 
 /// Converts `findings` in a graph with `ranks` ranks for diagnostic_text().
 models::Diagnostics lint_diagnostics(const std::vector<models::LintFinding>& findings,

@@ -31,6 +31,20 @@ inline constexpr std::string_view kUnused = "unused";  // features/lint/unused_n
 inline constexpr std::string_view kShadowedGroup = "shadowed-group";
 inline constexpr std::string_view kMicroBatches = "micro-batches";
 
+// Rules for scripts: python/pipesim/linter finds and words them.
+inline constexpr std::string_view kRankCollective = "rank-collective";
+inline constexpr std::string_view kRankBarrier = "rank-barrier";
+inline constexpr std::string_view kRankGroup = "rank-group";
+inline constexpr std::string_view kRankExit = "rank-exit";
+inline constexpr std::string_view kRankLoop = "rank-loop";
+inline constexpr std::string_view kRankOrder = "rank-order";
+inline constexpr std::string_view kSetOrder = "set-order";
+inline constexpr std::string_view kLocalBranch = "local-branch";
+inline constexpr std::string_view kSwallowedError = "swallowed-error";
+inline constexpr std::string_view kDroppedWork = "dropped-work";
+inline constexpr std::string_view kPollMessage = "poll-message";
+inline constexpr std::string_view kThreadGroup = "thread-group";
+
 /// The graph and plan that a rule checks, and the list of its findings.
 class PlanLint {
  public:

@@ -1,10 +1,8 @@
-// Starts the Python recorder: finds the interpreter and the package, then replaces this process.
+// Starts the Python recorder, which replaces this process.
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
+#include <string>
 #include <string_view>
-#include <system_error>
 #include <unistd.h>
 #include <vector>
 
@@ -13,33 +11,14 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
+#include "app/input/python.hpp"
 
 namespace pipesim::app {
 namespace {
 
-namespace fs = std::filesystem;
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-// Returns the Python of the environment in which the program is installed. If PATH contains the
-// program's folder, PATH selects the Python. A virtual environment always uses its own Python,
-// because PATH can belong to another active environment.
-std::string own_python(const fs::path& program) {
-  const fs::path folder = program.parent_path();
-  const fs::path beside = folder / "python3";
-  const std::string path = ":" + environment("PATH") + ":";
-  std::error_code error;
-  const bool is_own = fs::exists(folder.parent_path() / "pyvenv.cfg", error) ||
-                      path.find(":" + folder.string() + ":") == std::string::npos;
-  return is_own && ::access(beside.c_str(), X_OK) == 0 ? beside.string() : "python3";
-}
-
 // Returns the interpreter to record with. Removes --python from `words`, but leaves the arguments
 // of the script unchanged.
-std::string take_python(std::vector<std::string>& words, const fs::path& program) {
+std::string take_python(std::vector<std::string>& words) {
   constexpr std::string_view kOption = "--python";
   for (auto word = words.begin(); word != words.end(); ++word) {
     const bool script =
@@ -59,22 +38,7 @@ std::string take_python(std::vector<std::string>& words, const fs::path& program
     }
     return value;
   }
-  const std::string given = environment("PYTHON");
-  return given.empty() ? own_python(program) : given;
-}
-
-// Returns the folder of the package `pipesim`: next to the program in a source tree, or the
-// installed one. Returns an empty text if Python finds the package by itself, or if the package is
-// missing.
-std::string package_folder(const fs::path& program) {
-  std::error_code error;
-  fs::path above = program.parent_path();
-  for (; above.has_relative_path(); above = above.parent_path()) {
-    for (const fs::path& folder : {above / "python", above / "share" / "pipesim" / "python"}) {
-      if (fs::exists(folder / "pipesim" / "record.py", error)) return folder.string();
-    }
-  }
-  return {};
+  return default_python();
 }
 
 int run_record(const Arguments& arguments, const Console& console) {
@@ -83,17 +47,8 @@ int run_record(const Arguments& arguments, const Console& console) {
     throw UsageError(models::Code::kArguments, "'pipesim record' needs a script",
                      "for example: pipesim record --ranks 8 train.py");
   }
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  const std::string python = take_python(words, program);
-  if (!error) {
-    ::setenv("PIPESIM", program.c_str(), 1);
-    const std::string folder = package_folder(program);
-    const std::string before = environment("PYTHONPATH");
-    if (!folder.empty()) {
-      ::setenv("PYTHONPATH", (before.empty() ? folder : folder + ":" + before).c_str(), 1);
-    }
-  }
+  const std::string python = take_python(words);
+  export_package();
   std::vector<std::string> all = {python, "-m", "pipesim.record"};
   all.insert(all.end(), words.begin(), words.end());
   std::vector<char*> raw;

@@ -135,7 +135,7 @@ void plan(const std::string& bytes) {
     findings->push_back(std::move(unused));
   }
   const std::uint32_t ranks = scenario->graph.ranks;
-  viz::lint_report(*findings, scenario->graph.name, ranks).json();
+  viz::lint_report(*findings, "scenario", scenario->graph.name, ranks).json();
   show(viz::lint_diagnostics(*findings, ranks), bytes);
   if (ops_of(lowered->plan) > kMaxOps) return;
 }

@@ -39,7 +39,7 @@ class Docs(unittest.TestCase):
         names = rules_of_lint()
         listed = re.findall(r"^      \{k(\w+),", read("features/lint/lint.cpp"), re.M)
         self.assertEqual(list(names), listed)
-        page = read("docs/reference/lint.md").split("## The rules")[1].split("\n## ")[0]
+        page = read("docs/reference/lint.md").split("## The rules")[1]
         self.assertEqual(list(names.values()), re.findall(r"^### ([\w-]+)$", page, re.M))
 
     def test_the_reports_of_each_rule_of_lint_are_in_its_section(self):
@@ -112,6 +112,8 @@ class Docs(unittest.TestCase):
     def test_links_lead_somewhere(self):
         for path in PAGES:
             for link, anchor in re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", path.read_text(encoding="utf-8")):
+                if link.startswith("https://"):
+                    continue
                 with self.subTest(page=path.name, link=link, anchor=anchor):
                     page = path.parent / link if link else path
                     self.assertTrue(page.exists())

@@ -1,0 +1,20 @@
+// Runs modules of the Python package `pipesim`, such as the recorder.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace pipesim::app {
+
+/// Returns the interpreter for scripts: $PYTHON if set, else the one of the environment in which
+/// pipesim is installed, else python3.
+std::string default_python();
+
+/// Lets Python processes that this process starts find the package and the program.
+void export_package();
+
+/// Runs `python3 -m MODULE WORDS...` with default_python(), and returns its standard output. Throws
+/// InputError if it fails.
+std::string run_python_module(const std::string& module, const std::vector<std::string>& words);
+
+}  // namespace pipesim::app
