@@ -20,7 +20,6 @@ namespace pipesim::viz {
 namespace {
 
 using models::AlgoAnswer;
-using models::AlgoBuffer;
 using models::AlgoCell;
 using models::AlgoCollective;
 using models::AlgoFormat;
@@ -96,7 +95,7 @@ std::vector<JsonValue> races_data(const models::CollectiveAlgorithm& algorithm,
 }
 
 // A question and its answer, which can have several lines. `fault`: whether it reveals a fault.
-Section question(std::string_view what, AlgoAnswer kind, bool fault, std::string answer) {
+Section question(std::string_view what, AlgoAnswer kind, bool fault, const std::string& answer) {
   Section section{std::string(what)};
   section.say("question", what).say("answer", answer_name(kind)).say("fault", fault);
   std::string label = fmt::format("  {}?", what);
@@ -135,7 +134,7 @@ class Questions {
  private:
   bool xml() const { return algorithm_.format == AlgoFormat::kMscclXml; }
 
-  void add(std::string_view what, AlgoAnswer kind, bool fault, std::string answer) {
+  void add(std::string_view what, AlgoAnswer kind, bool fault, const std::string& answer) {
     questions_.push_back(question(what, kind, fault, std::move(answer)));
   }
 
