@@ -8,6 +8,7 @@
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
 #include "app/input/op_query.hpp"
+#include "app/output/files.hpp"
 #include "app/output/progress.hpp"
 #include "app/output/views.hpp"
 #include "models/graph/diagnostics.hpp"

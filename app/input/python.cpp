@@ -15,8 +15,6 @@
 
 #include "app/command.hpp"
 
-extern char** environ;
-
 namespace pipesim::app {
 namespace {
 
@@ -118,7 +116,7 @@ std::string run_python_module(const std::string& module, const std::vector<std::
   const pid_t child = start(all, ends[1]);
   const int problem = errno;
   ::close(ends[1]);
-  const std::string output = child < 0 ? "" : read_to_end(ends[0]);
+  std::string output = child < 0 ? "" : read_to_end(ends[0]);
   ::close(ends[0]);
   if (child < 0) {
     throw InputError(models::Code::kFile,

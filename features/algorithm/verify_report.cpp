@@ -135,7 +135,7 @@ class Questions {
   bool xml() const { return algorithm_.format == AlgoFormat::kMscclXml; }
 
   void add(std::string_view what, AlgoAnswer kind, bool fault, const std::string& answer) {
-    questions_.push_back(question(what, kind, fault, std::move(answer)));
+    questions_.push_back(question(what, kind, fault, answer));
   }
 
   std::string slots_text(std::uint32_t slots) const {

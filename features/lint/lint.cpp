@@ -77,6 +77,7 @@ std::size_t number_of(std::string_view rule) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-function-size): a row per rule
 const std::vector<LintRule>& lint_rules() {
   static const std::vector<LintRule> kRules = {
       {kBufferStream,
