@@ -30,7 +30,6 @@ ScriptFindings findings_of(const Json& file) {
     finding.why = item.at("why").get<std::string>();
     finding.advice = item.at("advice").get<std::string>();
   }
-  models::put_in_order(result.findings);
   return result;
 }
 
