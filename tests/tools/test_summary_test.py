@@ -9,7 +9,10 @@ import unittest
 TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools" / "test_summary.py"
 
 PASSED = '<testcase name="{}" status="run"/>'
-FAILED = '<testcase name="{}" status="fail"><failure message="no"/></testcase>'
+FAILED = (
+    '<testcase name="{}" status="fail"><failure message="no"/>'
+    "<system-out>1 line\nexpected 2</system-out></testcase>"
+)
 SKIPPED = (
     '<testcase name="{}" status="notrun">'
     '<skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/></testcase>'
@@ -50,8 +53,9 @@ class TestSummary(unittest.TestCase):
     def test_a_failure_fails(self):
         code, lines = self.sum_of({"release": [PASSED.format("a"), FAILED.format("b")]})
         self.assertEqual(code, 1)
+        shown = ["release: failed: b", "1 line", "expected 2", ""]
         self.assertEqual(
-            lines, ["release: failed: b", "no test was skipped", "1 passed, 1 failed"]
+            lines, [*shown, "release: failed: b", "no test was skipped", "1 passed, 1 failed"]
         )
 
     def test_a_test_that_cannot_start_is_not_skipped_but_failed(self):
