@@ -3,6 +3,9 @@
 broker_test.py PIPESIM
 """
 
+import collections
+import copy
+import itertools
 import sys
 import unittest
 
@@ -104,6 +107,121 @@ class Rest(unittest.TestCase):
         self.broker.end(1, m.End({"end": "cut", "why": "steps"}))
         self.assertTrue(self.broker.settle())
         self.assertEqual({0: [m.Reply(cut="steps")]}, self.replies)
+
+    def test_the_reason_of_a_cut_is_that_of_the_lowest_rank(self):
+        replies = []
+        broker = Broker(3, lambda rank, reply: replies.append((rank, reply.cut)))
+        broker.end(1, m.End({"end": "cut", "why": "made_up"}))
+        broker.end(0, m.End({"end": "cut", "why": "steps"}))
+        broker.handle(2, m.Need(None, device=False))
+        self.assertTrue(broker.settle())
+        self.assertEqual([(2, "steps")], replies)
+
+
+def collective(name, members, op, call=1, root=0, size=None, values=None):
+    """Returns the first collective of a group, which waits for members with the same root."""
+    signature = (op, root, tuple(members))
+    return m.Collective(
+        call, name, 1, tuple(members), signature, op, root=root, size=size, values=values
+    )
+
+
+class AnyOrder(unittest.TestCase):
+    """Replies that do not depend on the order in which the ranks' messages arrive."""
+
+    def replies(self, messages):
+        """Returns the replies by rank, which are the same for every order of the messages of
+        different ranks. `messages`: a list for each rank, sent until the broker has no reply."""
+        found = []
+        for order in itertools.permutations(range(len(messages))):
+            for at_once in (False, True):
+                found.append(self.replies_in(order, messages, at_once))
+                self.assertEqual(found[0], found[-1], (order, at_once))
+        return found[0]
+
+    def replies_in(self, order, messages, at_once):
+        """Sends the messages and the end of one rank after the other, in an order of ranks, or one
+        message of each rank in turn."""
+        replies = {rank: [] for rank in order}
+        waiting = set()
+
+        def send(rank, reply):
+            replies[rank].append(reply)
+            waiting.discard(rank)
+
+        broker = Broker(len(messages), send)
+        end = m.End({"end": "finished"})
+        left = {rank: collections.deque([*messages[rank], end]) for rank in order}
+        while any(left.values()) or waiting:
+            moved = False
+            for rank in order:
+                while left[rank] and rank not in waiting:
+                    message = copy.copy(left[rank].popleft())
+                    moved = True
+                    if isinstance(message, m.Question):
+                        waiting.add(rank)
+                    broker.handle(rank, message)
+                    if not at_once:
+                        break
+            if not moved and not broker.settle():
+                break
+        return replies
+
+    def test_groups_of_other_members_can_have_the_same_name(self):
+        need = m.Need(1, device=False)
+        replies = self.replies(
+            [
+                [collective("connect:1", [0], "rendezvous"), need],
+                [collective("connect:1", [1, 2], "rendezvous"), need],
+                [collective("connect:1", [1, 2], "rendezvous"), need],
+            ]
+        )
+        self.assertEqual({rank: [m.Reply(value=None)] for rank in range(3)}, replies)
+
+    def test_a_receiver_with_a_buffer_above_the_limit_gets_the_roots_values(self):
+        need = m.Need(1, device=False)
+        replies = self.replies(
+            [
+                [collective("g", [0, 1, 2], "broadcast", size=1, values=[b"v"]), need],
+                [collective("g", [0, 1, 2], "broadcast", size=1, values=[b"-"]), need],
+                [collective("g", [0, 1, 2], "broadcast", size=2), need],
+            ]
+        )
+        self.assertEqual({rank: [m.Reply(value=[b"v"])] for rank in range(3)}, replies)
+
+    def test_a_large_reduce_gives_nothing_to_who_is_not_the_root(self):
+        need = m.Need(1, device=False)
+        call = collective("g", [0, 1], "reduce")
+        replies = self.replies([[call, need], [call, need]])
+        self.assertEqual({0: [m.Reply(value=None)], 1: [m.Reply(value=[])]}, replies)
+
+    def test_a_wait_at_the_exit_ends_after_all_others(self):
+        # Rank 2 ends without the broadcast, before or after the root makes it.
+        call = collective("g", [0, 1, 2], "broadcast", values=[b"v"])
+        replies = self.replies(
+            [
+                [call],
+                [call, m.Need(1, device=False, closes=True)],
+                [],
+            ]
+        )
+        self.assertEqual([m.Reply(value=[b"v"])], replies[1])
+
+    def test_a_barrier_that_begins_before_a_wait_is_not_after_it(self):
+        # Rank 1 waits for the key while its barrier is pending.
+        barrier = collective("g", [0, 1], "barrier")
+        replies = self.replies(
+            [
+                [
+                    m.StoreCall("set", ("k",), value=b"1"),
+                    barrier,
+                    m.Need(1, device=False),
+                    m.StoreCall("delete", ("k",)),
+                ],
+                [barrier, m.StoreCall("wait", ("k",))],
+            ]
+        )
+        self.assertEqual(m.Reply(value=(True, True)), replies[0][-1])
 
 
 if __name__ == "__main__":

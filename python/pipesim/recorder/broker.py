@@ -52,6 +52,8 @@ class _Meeting:
     def __init__(self, first: m.Collective) -> None:
         self.members = first.members
         self.calls: dict[int, m.Collective] = {}
+        # For each wait for a key before these calls: the ranks met since then.
+        self.met: list[set[int]] = []
         self.cache: Any = None
 
     def complete(self) -> bool:
@@ -59,10 +61,8 @@ class _Meeting:
         return len(self.calls) == len(self.members) and self._fits(self.calls.values())
 
     def outcome(self, rank: int) -> Optional[m.Reply]:
-        """Returns the reply to `rank`, or None if it has to wait. Some replies do not need the
-        calls of all members."""
-        if self.complete():
-            return m.Reply(value=self._result(rank))
+        """Returns the reply to `rank`, or None if it has to wait. A reply that does not need the
+        calls of all members is the same after the last of them."""
         own = self.calls[rank]
         if own.alone:
             return m.Reply(value=[b"" for _ in own.types])
@@ -72,11 +72,8 @@ class _Meeting:
         if own.op in _FROM_ROOT and root in self.calls and self._fits([own, self.calls[root]]):
             from pipesim.recorder import values
 
-            given = self.calls[root]
-            if given.values is None:
-                return m.Reply()
-            return m.Reply(value=values.from_root(given, self.members.index(rank)))
-        return None
+            return m.Reply(value=values.from_root(self.calls[root], self.members.index(rank)))
+        return m.Reply(value=self._result(rank)) if self.complete() else None
 
     def _fits(self, calls: Collection[m.Collective]) -> bool:
         if len({call.signature for call in calls}) > 1:
@@ -129,7 +126,8 @@ class Broker:
         self._waiting: dict[Asker, m.Question] = {}
         # Replies to threads other than the main thread: sent one at a time, when all threads wait.
         self._ready: dict[Asker, m.Reply] = {}
-        self._meetings: dict[tuple[str, int], _Meeting] = {}
+        # Incomplete collectives. Groups of other members can have the same name.
+        self._meetings: dict[tuple[str, int, tuple[int, ...]], _Meeting] = {}
         self._meeting_of: dict[tuple[int, int], _Meeting] = {}
         # Unmatched sends and recvs in the order of their calls, by (channel, from, to).
         self._sends: dict[Any, collections.deque[m.Send]] = collections.defaultdict(
@@ -151,8 +149,7 @@ class Broker:
         self._setters: dict[str, Asker] = {}  # the last thread that set a key, by key
         self._idle_rounds = 0
         self.started = set(range(ranks))  # with one_by_one, only the ranks that have begun
-        self._cut: Optional[str] = None  # the reason of the first cut, also given for later cuts
-        self.unsettled = False  # all ranks ask, but another thread may continue by itself
+        self._standings: dict[int, Standing] = {}  # by rank, when all threads last waited
         self.ends: dict[int, m.End] = {}
 
     @property
@@ -164,6 +161,17 @@ class Broker:
     def running(self) -> set[int]:
         """Returns the ranks that compute, sleep, or wait for something outside the broker."""
         return (self._live & self.started) - {rank for rank, _ in self._waiting}
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether all ranks ask, but another thread may continue by itself."""
+        return any(standing is not Standing.BLOCKED for standing in self._standings.values())
+
+    @property
+    def _cut(self) -> Optional[str]:
+        """Returns the reason for which the lowest rank was cut, or None if no rank was cut."""
+        ends = [end.entry for _, end in sorted(self.ends.items())]
+        return next((end["why"] for end in ends if end["end"] == "cut"), None)
 
     def handle(self, rank: int, message: Any) -> None:
         """Handles the next message of a rank, in the order in which the rank sent its messages."""
@@ -190,20 +198,16 @@ class Broker:
         for asker in [asker for asker in self._waiting if asker[0] == rank]:
             del self._waiting[asker]
             self._ready.pop(asker, None)
-        if end.entry["end"] == "cut" and self._cut is None:
-            self._cut = end.entry["why"]
-        for asker in sorted(self._waiting):
-            self._answer(asker)
 
     def settle(self) -> bool:
         """Gives the replies that are possible only when all threads wait; if there is none, gives
         up. Returns False if a thread may still continue by itself, or if no rank waits."""
-        self.unsettled = False
+        self._standings = {}
         if self.running or not self._waiting:
             return False
-        standing = max(map(self._standing_of, sorted(self._live & self.started)))
-        self.unsettled = standing is not Standing.BLOCKED
-        if standing is Standing.RUNS:
+        ranks = sorted(self._live & self.started)
+        self._standings = {rank: self._standing_of(rank) for rank in ranks}
+        if Standing.RUNS in self._standings.values():
             return False
         if self._let_one_go_on() or self._answer_ordered():
             return True
@@ -213,21 +217,28 @@ class Broker:
         return True
 
     def give_up(self) -> None:
-        """Handles a quiescent job: the thread whose timeout is the shortest continues, else the
-        lowest rank in a call where NCCL would not block its host. Otherwise, all ranks end."""
+        """Handles a quiescent job: the waits that gloo ends because another rank has ended, else
+        the thread whose timeout is the shortest, else the lowest rank in a call where NCCL would
+        not block its host. If there is none, or a rank was cut, all ranks end."""
+        abandoned = [asker for asker in sorted(self._waiting) if self._is_abandoned(asker)]
+        for asker in abandoned:
+            self._reply(asker, m.Reply(late=True))
+        if abandoned:
+            return
+        cut = self._cut
         late = self._first_that_is_late()
-        if late is not None and self._cut is None:
+        if late is not None and cut is None:
             self._reply(late, m.Reply(late=True))
             return
         released = self._lowest_in_device_call()
-        if released is not None and self._cut is None:
+        if released is not None and cut is None:
             self._reply(released, m.Reply(made_up=True))
             return
         for rank in sorted(self._live):
             askers = sorted(asker for asker in self._waiting if asker[0] == rank)
             if askers:
-                running = self._standing_of(rank) is not Standing.BLOCKED
-                self._reply(askers[0], m.Reply(cut=self._cut or "rest", running=running))
+                running = self._standings.get(rank, Standing.BLOCKED) is not Standing.BLOCKED
+                self._reply(askers[0], m.Reply(cut=cut or "rest", running=running))
 
     def _standing_of(self, rank: int) -> Standing:
         asked = [question for asker, question in self._waiting.items() if asker[0] == rank]
@@ -240,21 +251,18 @@ class Broker:
     # Collectives
 
     def _arrive(self, rank: int, call: m.Collective) -> None:
-        meeting = self._meetings.setdefault((call.group, call.number), _Meeting(call))
+        key = (call.group, call.number, call.members)
+        meeting = self._meetings.setdefault(key, _Meeting(call))
         meeting.calls[rank] = call
+        if call.op == "barrier":
+            meeting.met += [waits[rank] for waits in self._waited.values() if rank in waits]
         self._meeting_of[rank, call.call] = meeting
         if meeting.complete():
-            del self._meetings[call.group, call.number]
-            if call.op == "barrier":
-                self._note_barrier(set(meeting.members))
+            del self._meetings[key]
+            for met in meeting.met:
+                met.update(meeting.members)
         for member in meeting.members:
             self._answer_rank(member)
-
-    def _note_barrier(self, members: set[int]) -> None:
-        for waits in self._waited.values():
-            for rank, met in waits.items():
-                if rank in members:
-                    met |= members
 
     # Sends and receives
 
@@ -321,8 +329,6 @@ class Broker:
             reply = self._outcome(rank, waiting.call)
             if reply is not None:
                 self._forget(rank, waiting.call)
-            elif waiting.closes and self._is_abandoned(rank, waiting.call):
-                reply = m.Reply(late=True)
         elif isinstance(waiting, m.StoreCall) and waiting.op not in _ORDERED_STORE_OPS:
             reply = self._stored(rank, waiting)
         elif isinstance(waiting, m.Poll) and waiting.forever and self._is_done(rank, waiting.call):
@@ -344,10 +350,13 @@ class Broker:
             return self._received[rank, call]
         return m.Reply()  # a send has no result
 
-    def _is_abandoned(self, rank: int, call: Optional[int]) -> bool:
-        """Whether a member that takes no part in the collective has ended, and so has closed its
-        connections."""
-        meeting = self._meeting_of.get((rank, call or 0))
+    def _is_abandoned(self, asker: Asker) -> bool:
+        """Whether the thread waits at the exit for a collective, and a member that takes no part in
+        it has ended, and so has closed its connections."""
+        need = self._waiting[asker]
+        if not isinstance(need, m.Need) or not need.closes:
+            return False
+        meeting = self._meeting_of.get((asker[0], need.call or 0))
         if meeting is None:
             return False
         joined = {member for member, made in meeting.calls.items() if not made.alone}

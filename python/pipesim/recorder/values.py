@@ -87,7 +87,7 @@ def write_own(outputs: Sequence[torch.Tensor], own: bytes) -> None:
 
 
 class Combined:
-    """The result of a collective. `calls`: the members' calls in the order of the group."""
+    """The result of a collective that needs the calls of all members, in the order of the group."""
 
     def __init__(self, calls: list[m.Collective]) -> None:
         self._calls = calls
@@ -97,8 +97,6 @@ class Combined:
         """Returns the result of the `index`-th member of the group."""
         first = self._calls[0]
         if first.op in ("all_reduce", "reduce", "reduce_scatter"):
-            if first.op == "reduce" and index != first.root:
-                return []
             if self._shared is None:
                 self._shared = [
                     reduce([_part(call, k) for call in self._calls], name, first.reduce)
@@ -107,11 +105,7 @@ class Combined:
             if first.op != "reduce_scatter":
                 return self._shared
             return [_slice(part, index, len(self._calls)) for part in self._shared]
-        if first.op in ("broadcast", "scatter"):
-            return from_root(self._calls[first.root], index)
         if first.op in ("all_gather", "gather"):
-            if first.op == "gather" and index != first.root:
-                return []
             if self._shared is None:
                 count = len(first.values or [])
                 self._shared = [

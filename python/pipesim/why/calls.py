@@ -25,6 +25,11 @@ class Mismatch:
     def time(self) -> int:
         return max(each.time for each in (self.a, self.b) if each is not None)
 
+    def comes_after(self, a: Event, b: Event) -> bool:
+        """Whether it comes after these calls of the two ranks. A recording can pass a mismatch."""
+        pairs = ((a, self.a), (b, self.b))
+        return all(own is None or each.time < own.time for each, own in pairs)
+
 
 @dataclasses.dataclass
 class WrongMessage:

@@ -230,7 +230,7 @@ class Finding:
             group = first.group(a)
             same = group == second.group(b) and numbers.get(a) == numbers.get(b)
             if same and matches(first, a, second, b):
-                if found is None or found.group != group or numbers[a] < found.number:
+                if found is None or found.comes_after(a, b):
                     last_good = max(last_good, a.time)
             elif same or group != second.group(b):
                 self.in_step = self.in_step or (a, b)
