@@ -110,7 +110,8 @@ class Diagnoser {
   void decide_verdict();
   bool is_lost(std::uint32_t rank) const {
     const ProcessState state = evidence_.ranks[rank].process.state;
-    return state == ProcessState::kDead || state == ProcessState::kFailed;
+    return state == ProcessState::kDead || state == ProcessState::kFailed ||
+           state == ProcessState::kStopped;
   }
   bool is_elsewhere(std::uint32_t rank) const {
     const std::optional<HostStanding>& host = evidence_.ranks[rank].host;
@@ -522,9 +523,11 @@ void Diagnoser::decide_verdict() {
     return std::any_of(result_.unplaced.begin(), result_.unplaced.end(),
                        [&](const ProcessStanding& process) { return process.state == state; });
   };
-  const bool lost = has_unplaced(ProcessState::kDead) ||
-                    std::any_of(result_.roots.begin(), result_.roots.end(),
-                                [](const auto& root) { return root.reason == RootReason::kDied; });
+  const bool lost =
+      has_unplaced(ProcessState::kDead) ||
+      std::any_of(result_.roots.begin(), result_.roots.end(), [](const auto& root) {
+        return root.reason == RootReason::kDied || root.reason == RootReason::kStopped;
+      });
   const bool behind = has_unplaced(ProcessState::kBehind);
   if (lost && explanation.cycle.empty()) {
     explanation.verdict = sim::Verdict::kStarved;
@@ -568,13 +571,14 @@ void Diagnoser::describe_roots() {
     roots.push_back(std::move(root));
   }
   result_.explanation.roots = std::move(roots);
-  // Dead ranks are roots even if no call is known to wait for them.
+  // Dead and stopped ranks are roots even if no call is known to wait for them.
   for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
     const auto is_told = [&](const DiagnosisRoot& root) { return root.rank == rank; };
     const bool told = std::any_of(result_.roots.begin(), result_.roots.end(), is_told);
-    if (told || evidence_.ranks[rank].process.state != ProcessState::kDead) continue;
+    const ProcessState state = evidence_.ranks[rank].process.state;
+    if (told || (state != ProcessState::kDead && state != ProcessState::kStopped)) continue;
     DiagnosisRoot root;
-    root.reason = RootReason::kDied;
+    root.reason = state == ProcessState::kDead ? RootReason::kDied : RootReason::kStopped;
     root.rank = rank;
     result_.roots.push_back(std::move(root));
   }
@@ -593,7 +597,8 @@ DiagnosisRoot Diagnoser::describe_root(const Root& root) const {
     told.reason = RootReason::kUnexplained;
     told.rank = root.first.from.rank;
   } else if (is_lost(root.party.rank)) {
-    told.reason = RootReason::kDied;
+    const bool stopped = evidence_.ranks[root.party.rank].process.state == ProcessState::kStopped;
+    told.reason = stopped ? RootReason::kStopped : RootReason::kDied;
   } else if (root.first.kind == WaitKind::kDeadRank) {
     told.reason = RootReason::kDeviceStopped;
     std::tie(told.peer, told.peer_came) = stopped_peer_[root.party.rank];
@@ -682,6 +687,8 @@ std::string_view reason_name(RootReason reason) {
       return "device stopped";
     case RootReason::kDied:
       return "died";
+    case RootReason::kStopped:
+      return "stopped";
     case RootReason::kUnexplained:
       break;
   }

@@ -18,6 +18,7 @@ enum class RootReason : std::uint8_t {
   kNotCalled,      // has not made a call that other ranks wait for, and has no pending call
   kDeviceStopped,  // its device does not report a call as done that its peers have done
   kDied,           // its process is dead, or failed with its own error
+  kStopped,        // its process is stopped
   kUnexplained,    // no rank is to blame: all members made the call, yet it does not end
 };
 

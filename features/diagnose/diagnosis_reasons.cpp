@@ -16,7 +16,9 @@ std::string process_text(const models::ProcessStanding& process) {
     case models::ProcessState::kSilent:
       return "did not answer";
     case models::ProcessState::kDead:
-      return "its process is dead";
+      return "its process is dead" + (process.reason.empty() ? "" : ": " + process.reason);
+    case models::ProcessState::kStopped:
+      return "its process is stopped: " + process.reason;
     default:
       return process.reason;
   }

@@ -139,10 +139,12 @@ std::string DiagnosisText::lead() const {
   if (!explanation.mismatches.empty()) return {};  // the report lists them right below
   std::vector<std::uint32_t> ranks;
   bool died = false;
+  bool stopped = false;
   for (const DiagnosisRoot& root : diagnosis_.roots) {
     if (root.reason == RootReason::kUnexplained) continue;
     ranks.push_back(root.rank);
     died = died || root.reason == RootReason::kDied;
+    stopped = stopped || root.reason == RootReason::kStopped;
   }
   if (ranks.empty() && !diagnosis_.unplaced.empty()) return lead_of_unplaced();
   if (!ranks.empty()) {
@@ -151,6 +153,8 @@ std::string DiagnosisText::lead() const {
       const auto& host = evidence_.ranks[ranks.front()].host;
       if (died) {
         why = ", whose process ended";
+      } else if (stopped) {
+        why = ", whose process is stopped";
       } else if (host) {
         why = fmt::format(", whose host {} {}", host->waits ? "waits in" : "is in", host->at);
       }
@@ -272,6 +276,7 @@ void DiagnosisText::add_root(const DiagnosisRoot& root, const std::vector<std::u
                              root.peer, root.rank, root.peer_came, root.rank),
                  6, 6);
     case RootReason::kDied:
+    case RootReason::kStopped:
       return add_ended(root, ranks, behind);
     case RootReason::kUnexplained:
       return add_unexplained(root, behind);
@@ -308,11 +313,12 @@ void DiagnosisText::add_ended(const DiagnosisRoot& root, const std::vector<std::
                               const std::string& behind) {
   const models::ProcessStanding& process = evidence_.ranks[root.rank].process;
   const std::string name = process.name.empty() ? "" : fmt::format(" ({})", process.name);
-  const bool failed = process.state == models::ProcessState::kFailed;
-  add(fmt::format("{}{} {}{}", ranks_text(ranks), name, failed ? "ended in an error" : "is dead",
-                  root.waiting > 0 ? "; " + behind : ""),
+  const char* end = root.reason == RootReason::kStopped              ? "is stopped"
+                    : process.state == models::ProcessState::kFailed ? "ended in an error"
+                                                                     : "is dead";
+  add(fmt::format("{}{} {}{}", ranks_text(ranks), name, end, root.waiting > 0 ? "; " + behind : ""),
       2, 4);
-  if (failed) add(process.reason, 6, 6);
+  if (!process.reason.empty()) add(process.reason, 6, 6);
 }
 
 void DiagnosisText::add_unexplained(const DiagnosisRoot& root, const std::string& behind) {

@@ -92,9 +92,10 @@ struct HostStanding {
 
 enum class ProcessState : std::uint8_t {
   kNotTold,
-  kSilent,  // never answered
-  kBehind,  // other ranks wait for it; only for processes of unknown rank
-  kFailed,  // ended with its own error
+  kSilent,   // never answered
+  kBehind,   // other ranks wait for it; only for processes of unknown rank
+  kStopped,  // a signal or a debugger stopped it
+  kFailed,   // ended with its own error
   kDead,
 };
 
@@ -113,8 +114,9 @@ OutsideText process_name(const ProcessId& id);
 /// The process of a rank.
 struct ProcessStanding {
   ProcessState state = ProcessState::kNotTold;
-  OutsideText name;    // "process 41 on node1, GPU 3"
-  OutsideText reason;  // kFailed: the last line of its traceback
+  OutsideText name;  // "process 41 on node1, GPU 3"
+  // The last line of its traceback, who stopped it, or how it ended; kDead: empty if unknown.
+  OutsideText reason;
   EvidencePlace place;
   ProcessId id;
 };

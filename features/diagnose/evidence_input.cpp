@@ -18,6 +18,7 @@
 
 #include "features/diagnose/boxing_reader.hpp"
 #include "features/diagnose/evidence_merge.hpp"
+#include "features/diagnose/facts_reader.hpp"
 #include "features/diagnose/flight_recorder_file.hpp"
 #include "features/diagnose/launch_log_reader.hpp"
 #include "features/diagnose/nccl_log_reader.hpp"
@@ -215,6 +216,20 @@ DumpReading read_calls(const EvidenceFormat& format, const std::vector<std::stri
                        const Console& console) {
   DumpReading reading = format.read(paths, {}, console);
   reading.evidence.name = evidence_name(paths);
+  return reading;
+}
+
+DumpReading read_facts(const std::vector<std::string>& paths, const JobSoFar& /*so_far*/,
+                       const Console& console) {
+  DumpReading reading;
+  formats::FactsReader reader;
+  const auto read = [&](const EvidenceFile& file, const std::string& text,
+                        models::Diagnostics& diagnostics) {
+    return reader.read(text, diagnostics, shown_path(file.path));
+  };
+  read_each(paths, any_file, formats::kMaxFactsBytes, console, reading.notes, kNoEvidence, read);
+  reading.evidence = reader.evidence();
+  for (models::OutsideText& note : reader.notes()) reading.notes.push_back(std::move(note));
   return reading;
 }
 

@@ -53,11 +53,13 @@ std::size_t read_each(const std::vector<std::string>& paths, RankOfName rank_of,
 // The readers throw FileError, and ReportedMistakes if every file is unreadable. The `notes` of a
 // result are for the report.
 
-/// Read dumps of the Flight Recorder, logs of NCCL, and reports of its RAS.
+/// Read dumps of the Flight Recorder, logs of NCCL, facts of 'pipesim collect', and reports of RAS.
 DumpReading read_flight_recorder(const std::vector<std::string>& paths, const JobSoFar& so_far,
                                  const Console& console);
 DumpReading read_nccl_logs(const std::vector<std::string>& paths, const JobSoFar& so_far,
                            const Console& console);
+DumpReading read_facts(const std::vector<std::string>& paths, const JobSoFar& so_far,
+                       const Console& console);
 DumpReading read_ras(const std::vector<std::string>& paths, const JobSoFar& so_far,
                      const Console& console);
 

@@ -87,6 +87,7 @@ void add_for_roots(const models::Evidence& evidence, const models::Diagnosis& di
   std::vector<std::uint32_t> unseen;
   std::vector<std::uint32_t> stopped;
   std::vector<std::uint32_t> died;
+  std::vector<std::uint32_t> paused;
   bool unexplained = false;
   for (const models::DiagnosisRoot& root : diagnosis.roots) {
     switch (root.reason) {
@@ -105,6 +106,9 @@ void add_for_roots(const models::Evidence& evidence, const models::Diagnosis& di
       case RootReason::kDied:
         died.push_back(root.rank);
         break;
+      case RootReason::kStopped:
+        paused.push_back(root.rank);
+        break;
       case RootReason::kUnexplained:
         unexplained = true;
         break;
@@ -116,6 +120,11 @@ void add_for_roots(const models::Evidence& evidence, const models::Diagnosis& di
   if (!stopped.empty()) {
     steps.push_back(fmt::format("dmesg -T | grep -i xid, on the host of {}: look for GPU errors",
                                 of_ranks(evidence, stopped)));
+  }
+  for (const std::uint32_t rank : paused) {
+    const models::ProcessId& id = evidence.ranks[rank].process.id;
+    steps.push_back(
+        fmt::format("kill -CONT {}, on {}: lets rank {} continue", id.pid, id.host, rank));
   }
   const auto dead = std::find_if(
       diagnosis.unplaced.begin(), diagnosis.unplaced.end(),

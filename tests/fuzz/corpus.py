@@ -67,6 +67,7 @@ SOURCES = {
     "pickle": (["tests/golden/*/dumps/*"], ["tests/unit/features/diagnose/pickle_test.cpp"]),
     "nccl_log": (["tests/golden/*/*.log"], ["tests/unit/features/diagnose/nccl_*_reader_test.cpp"]),
     "ras": ([], ["tests/unit/features/diagnose/ras_reader_test.cpp"]),
+    "facts": ([], ["tests/unit/features/diagnose/facts_reader_test.cpp"]),
     "launch_log": (["tests/golden/*/logs/*.log"], ["tests/unit/features/diagnose/launch_log_reader_test.cpp"]),
     "stacks": (["tests/golden/*stacks*/*.txt"],
                ["tests/unit/features/diagnose/stack_reader_test.cpp"]),

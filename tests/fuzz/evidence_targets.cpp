@@ -15,6 +15,7 @@
 #include "features/diagnose/diagnosis_text.hpp"
 #include "features/diagnose/evidence_merge.hpp"
 #include "features/diagnose/evidence_writer.hpp"
+#include "features/diagnose/facts_reader.hpp"
 #include "features/diagnose/flight_recorder_file.hpp"
 #include "features/diagnose/job_places_text.hpp"
 #include "features/diagnose/job_standing.hpp"
@@ -118,6 +119,21 @@ void nccl_log(const std::string& bytes) {
   explain(evidence);
 }
 
+void facts(const std::string& bytes) {
+  formats::FactsReader reader;
+  bool any = false;
+  for (const std::string& part : parts(bytes)) {
+    models::Diagnostics diagnostics;
+    const bool read = reader.read(part, diagnostics, "facts.json");
+    require(read != diagnostics.has_errors(), "read, and with errors; or neither");
+    any = any || read;
+    show(diagnostics, part);
+  }
+  if (!any) return;
+  for (const std::string& note : reader.notes()) require_printable(note);
+  explain(reader.evidence());
+}
+
 void ras(const std::string& bytes) {
   formats::RasReader reader;
   bool any = false;
@@ -195,6 +211,7 @@ std::vector<Target> evidence_targets() {
           {"nccl_log", nccl_log},
           {"launch_log", launch_log},
           {"stacks", stacks},
+          {"facts", facts},
           {"ras", ras},
           {"boxing", boxing}};
 }

@@ -28,6 +28,7 @@ TEST_CASE("the beginning of evidence says its format", "[app][evidence_format]")
   CHECK(format_of("src_op_name,dst_op_name,src_parallel_desc\n") == "boxing");
   CHECK(format_of("Communicators... (0.00s)\n") == "ras");
   CHECK(format_of(R"({"nccl_version":"2.28","communicators":[]})") == "ras");
+  CHECK(format_of(R"({"pipesim_facts": 1, "version": "0.1.0"})") == "facts");
 }
 
 TEST_CASE("of several formats, the one with the surest mark counts", "[app][evidence_format]") {

@@ -1,0 +1,127 @@
+#include "features/diagnose/facts_reader.hpp"
+
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "formats/document/json_reader.hpp"
+#include "viz/report/words.hpp"
+
+namespace pipesim::formats {
+namespace {
+
+using models::ProcessState;
+
+std::string fact_text(const YamlValue& object, std::string_view key) {
+  const auto found = object.find(key);
+  return found && found->is_text() ? models::printable(found->text()) : std::string();
+}
+
+std::optional<std::uint32_t> fact_number(const YamlValue& object, std::string_view key) {
+  const auto found = object.find(key);
+  const auto number = found ? found->integer<std::uint32_t>() : std::nullopt;
+  return number && *number <= models::kMaxEvidenceRanks ? number : std::nullopt;
+}
+
+std::optional<std::uint32_t> fact_rank(const YamlValue& object) {
+  const auto rank = fact_number(object, "rank");
+  return rank && *rank < models::kMaxEvidenceRanks ? rank : std::nullopt;
+}
+
+std::vector<YamlValue> fact_list(const YamlValue& object, std::string_view key) {
+  std::vector<YamlValue> objects;
+  const auto found = object.find(key);
+  if (!found || !found->is_list()) return objects;
+  found->for_each_item([&](const YamlValue& item) {
+    if (item.is_map()) objects.push_back(item);
+  });
+  return objects;
+}
+
+models::ProcessId fact_process(const YamlValue& object, const std::string& host) {
+  const auto pid = object.find("pid");
+  const bool known = pid && pid->integer<std::uint32_t>();
+  return {host, known ? std::string(pid->text()) : std::string(), {}};
+}
+
+}  // namespace
+
+models::RankEvidence& FactsReader::at(std::uint32_t rank) {
+  if (evidence_.ranks.size() <= rank) {
+    models::RankEvidence unknown;
+    unknown.complete = false;
+    evidence_.ranks.resize(rank + 1, unknown);
+  }
+  return evidence_.ranks[rank];
+}
+
+bool FactsReader::read(const std::string& text, models::Diagnostics& diagnostics,
+                       const std::string& name) {
+  const auto document =
+      read_json(text, {"a file of facts", models::Code::kNoEvidence}, diagnostics);
+  if (!document) return false;
+  const YamlValue root = document->root();
+  if (!root.find("pipesim_facts")) {
+    diagnostics.error({}, models::Code::kNoEvidence, "no facts of 'pipesim collect' in this file");
+    return false;
+  }
+  evidence_.format = "facts";
+  const models::EvidencePlace place{static_cast<std::uint32_t>(evidence_.files.size()), 0};
+  evidence_.files.push_back(name);
+  if (const auto size = fact_number(root, "world_size"); size && *size > 0) at(*size - 1);
+  const std::string host = fact_text(root, "host");
+  for (const YamlValue& it : fact_list(root, "ranks")) {
+    const auto rank = fact_rank(it);
+    if (!rank) continue;
+    named_.insert(*rank);
+    models::ProcessStanding& process = at(*rank).process;
+    process.id = fact_process(it, host);
+    process.name = models::process_name(process.id);
+    process.place = place;
+    const std::string state = fact_text(it, "state");
+    if (state == "stopped" || state == "tracing stop") {
+      process.state = ProcessState::kStopped;
+      process.reason = state == "stopped" ? fmt::format(
+                                                "a signal stopped it; 'kill -CONT {}' lets "
+                                                "it continue",
+                                                process.id.pid)
+                                          : "a debugger stopped it";
+    } else if (state == "disk sleep") {
+      const std::string wait = fact_text(it, "wchan");
+      notes_.emplace_back(fmt::format("The kernel blocks rank {}{}: state D{}", *rank,
+                                      process.name.empty() ? "" : " (" + process.name + ")",
+                                      wait.empty() ? "" : ", in " + wait));
+    }
+  }
+  for (const YamlValue& it : fact_list(root, "gone")) {
+    const auto rank = fact_rank(it);
+    if (!rank) continue;
+    named_.insert(*rank);
+    models::ProcessStanding& process = at(*rank).process;
+    // An elastic job may have started the rank again, on another host.
+    if (!process.id.pid.empty()) continue;
+    process = {ProcessState::kDead, {}, {}, place, fact_process(it, host)};
+    process.name = models::process_name(process.id);
+    const std::string why = fact_text(it, "why");
+    process.reason = why.empty() ? fmt::format("no process of it is left on {}", host) : why;
+  }
+  return true;
+}
+
+std::vector<models::OutsideText> FactsReader::notes() const {
+  std::vector<models::OutsideText> notes = notes_;
+  std::vector<std::uint32_t> others;
+  for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
+    if (named_.count(rank) == 0) others.push_back(rank);
+  }
+  if (!others.empty() && !named_.empty()) {
+    notes.emplace_back(
+        fmt::format("No facts about {}: run 'pipesim collect' on {} too, with the same folder",
+                    viz::ranks_text(others), others.size() == 1 ? "its host" : "their hosts"));
+  }
+  return notes;
+}
+
+}  // namespace pipesim::formats

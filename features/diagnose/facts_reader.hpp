@@ -1,0 +1,41 @@
+// Reads facts.json: what 'pipesim collect' knows about the processes of a job, one file per host.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "models/graph/diagnostics.hpp"
+#include "models/outside_text.hpp"
+
+#include "features/diagnose/evidence.hpp"
+
+namespace pipesim::formats {
+
+/// The maximum size of a file of facts, in bytes.
+inline constexpr std::size_t kMaxFactsBytes = std::size_t{64} << 20;
+
+/// Combines the facts of all hosts: the size of the job, the process of each rank, and the ranks
+/// whose process is gone or stopped.
+class FactsReader {
+ public:
+  /// Reads a file. Returns false, with an error, if the file has no facts.
+  bool read(const std::string& text, models::Diagnostics& diagnostics, const std::string& name);
+
+  /// Returns the processes of the ranks. Facts show no calls.
+  const models::Evidence& evidence() const { return evidence_; }
+
+  /// Returns notes on facts that decide nothing by themselves, and on ranks that no file names.
+  std::vector<models::OutsideText> notes() const;
+
+ private:
+  models::RankEvidence& at(std::uint32_t rank);
+
+  models::Evidence evidence_;
+  std::set<std::uint32_t> named_;  // ranks that some file names
+  std::vector<models::OutsideText> notes_;
+};
+
+}  // namespace pipesim::formats
