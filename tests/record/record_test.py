@@ -603,6 +603,8 @@ class CommandLine(unittest.TestCase):
         process = subprocess.Popen(
             [sys.executable, "-B", "-m", "pipesim.record", "--ranks", "2", "-o", str(out),
              str(PROGRAMS / "ends.py"), "never"],
+            # A shell starts its jobs in the background with SIGINT ignored.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             env={**os.environ, "PYTHONPATH": str(ROOT / "python")}, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         while not all((out / f"rank{r}.jsonl").exists() for r in (0, 1)):
