@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import json
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any, Optional, Union
 
 from pipesim.recorder import cli, program
+from pipesim.recorder.imports import import_parts
 from pipesim.recorder.settings import DEFAULT_LIMIT, DEFAULT_SECONDS, Settings
 
 __all__ = ["End", "Record", "RecordingFailed", "Report", "Stuck", "record"]
@@ -201,6 +203,8 @@ def _record_script(settings: Settings) -> str:
 
 def _record_function(settings: Settings, function: Callable[[], object]) -> str:
     """Records a function in a child process, which becomes the launcher, the ranks' parent."""
+    with contextlib.suppress(ImportError):  # of torch, which the child reports
+        import_parts(slow=True)  # here, not in the child: once for all recordings of this process
     sys.stdout.flush()
     sys.stderr.flush()
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:

@@ -26,6 +26,18 @@ _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import|import[ \t]+([\w
 def import_torch(settings: Optional[Settings] = None) -> None:
     """Imports torch and the parts of torch that the script needs; without settings, all parts.
     Then imports the modules of `--preload`."""
+    import_parts(settings is None or needs_all(settings))
+    import torch
+
+    torch.set_num_threads(1)
+    if "torch._dynamo" in sys.modules:  # a test's process may have imported it for itself
+        sys.modules["torch._dynamo"].config.disable = True
+    if settings is not None:
+        _preload(settings)
+
+
+def import_parts(slow: bool) -> None:
+    """Imports torch and the parts of it that training needs, with or without the slow ones."""
     import torch
     import torch.nn.parallel
     import torch.optim
@@ -34,16 +46,13 @@ def import_torch(settings: Optional[Settings] = None) -> None:
 
     if int(torch.__version__.split(".")[0]) < 2:
         import torch.distributed.optim
-    elif settings is None or needs_all(settings):
+    elif slow:
         with contextlib.suppress(ImportError):
             import torch._dynamo
             import torch.distributed.fsdp
             import torch.distributed.optim
             import torch.distributed.pipelining
             import torch.distributed.tensor  # noqa: F401
-    torch.set_num_threads(1)
-    if settings is not None:
-        _preload(settings)
 
 
 def _preload(settings: Settings) -> None:
@@ -58,7 +67,7 @@ def _preload(settings: Settings) -> None:
 
 def needs_all(settings: Settings) -> bool:
     """Whether the script or its imports seem to need the slow half of torch. Always true for a
-    function, e.g. of a test: its process imports once for many recordings."""
+    function, e.g. of a test: its process imports them once for many recordings."""
     if not settings.script or settings.module:
         return True
     return _file_needs_all(Path(settings.script), settings.script_folder, set())
