@@ -6,32 +6,19 @@
 import json
 import os
 import pathlib
-import runpy
 import subprocess
 import sys
 import tempfile
 import unittest
 
-from with_torch import ROOT  # isort: skip
+from recordings import PROGRAMS, ROOT, in_fork  # isort: skip
 
 import torch
 from real_gloo import free_port
 
 from pipesim import record
 
-PROGRAMS = ROOT / "tests/record/programs"
 MIXED = ROOT / "../shared/data/reports/own_mixed_backends/mix.py"
-os.environ["PIPESIM"] = os.path.abspath(sys.argv.pop(1))
-# OpenMP threads of the parent do not exist in a forked child.
-torch.set_num_threads(1)
-
-
-def in_fork(script, ranks, *args):
-    def run():
-        sys.argv = [str(script), *map(str, args)]
-        runpy.run_path(str(script), run_name="__main__")
-
-    return record(run, ranks=ranks)
 
 
 class Backends(unittest.TestCase):

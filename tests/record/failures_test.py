@@ -5,37 +5,16 @@
 Needs torch, for this interpreter or for /usr/bin/python3.
 """
 
-import os
-import runpy
-import sys
 import unittest
 
-from with_torch import ROOT  # isort: skip
+from recordings import PROGRAMS, in_fork, line_of  # isort: skip
 
-import torch
 from pipesim import record
-
-os.environ["PIPESIM"] = os.path.abspath(sys.argv.pop(1))
-PROGRAM = ROOT / "tests/record/programs/ends.py"
-# OpenMP threads of the parent do not exist in a forked child.
-torch.set_num_threads(1)
 
 
 def ends(how):
     """Returns the report of `check` on ends.py with 3 ranks, if rank 1 ends in the way `how`."""
-
-    def run():
-        sys.argv = [str(PROGRAM), how]
-        runpy.run_path(str(PROGRAM), run_name="__main__")
-
-    recorded = record(run, ranks=3)
-    return recorded.check()
-
-
-def line_of(text):
-    """Returns the number of the first line of ends.py that contains `text`."""
-    lines = PROGRAM.read_text().splitlines()
-    return next(number for number, line in enumerate(lines, 1) if text in line)
+    return in_fork(PROGRAMS / "ends.py", 3, how).check()
 
 
 class Failures(unittest.TestCase):
@@ -56,12 +35,12 @@ class Failures(unittest.TestCase):
         report = ends("raise")
         self.assertEqual("failed", report.answer)
         text = " ".join(report.text.split())
-        at = line_of("raise ValueError")
+        at = line_of("ends.py", "raise ValueError")
         self.assertRegex(
-            text, f"FAILED: rank 1 raised ValueError at .*ends.py:{at}; ranks 0 and 2 wait for it"
+            text, f"FAILED: rank 1 raised ValueError at .*{at}; ranks 0 and 2 wait for it"
         )
         self.assertIn("waits in barrier #1 on the world group", text)
-        self.assertIn(f"ends.py:{line_of('dist.barrier()  #')}", text)
+        self.assertIn(line_of("ends.py", "dist.barrier()  #"), text)
         self.assertNotIn("HANG", text)
 
     def test_an_exit_status_is_named(self):

@@ -5,25 +5,14 @@ groups_test.py PIPESIM
 
 import datetime
 import inspect
-import json
 import os
-import sys
 import unittest
 
-import with_torch  # noqa: F401  isort: skip
+from recordings import lines  # isort: skip
 
 import torch
 
 from pipesim import record
-
-os.environ["PIPESIM"] = os.path.abspath(sys.argv.pop(1))
-torch.set_num_threads(1)
-
-
-def lines(recorded, rank):
-    """Returns the lines of a rank's file, parsed."""
-    text = (recorded.path / f"rank{rank}.jsonl").read_text()
-    return [json.loads(line) for line in text.splitlines()]
 
 
 class Groups(unittest.TestCase):

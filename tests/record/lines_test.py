@@ -13,24 +13,9 @@ import sys
 import tempfile
 import unittest
 
-from with_torch import ROOT  # isort: skip
+from recordings import PROGRAMS, ROOT, line_of  # isort: skip
 
-import torch
 from pipesim import record
-
-PROGRAMS = ROOT / "tests/record/programs"
-os.environ["PIPESIM"] = os.path.abspath(sys.argv.pop(1))
-# OpenMP threads of the parent do not exist in a forked child.
-torch.set_num_threads(1)
-
-
-def line_of(program, text):
-    """Returns `PROGRAM:LINE` for the first line of a program that contains `text`."""
-    for number, line in enumerate((PROGRAMS / program).read_text().splitlines(), 1):
-        if text in line:
-            return f"{program}:{number}"
-    raise AssertionError(f"{program} has no line with {text}")
-
 
 FRAMEWORK = """import torch.distributed as dist
 
