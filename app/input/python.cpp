@@ -57,12 +57,18 @@ std::string package_folder(const fs::path& program) {
   return {};
 }
 
-// Starts a program with its standard output in `output`. Returns its process id, or -1 with errno
-// set.
-pid_t start(const std::vector<std::string>& words, int output) {
+// Returns the words as exec takes them. `words` must outlive the result.
+std::vector<char*> raw_words(const std::vector<std::string>& words) {
   std::vector<char*> raw;
   for (const std::string& word : words) raw.push_back(const_cast<char*>(word.c_str()));
   raw.push_back(nullptr);
+  return raw;
+}
+
+// Starts a program with its standard output in `output`. Returns its process id, or -1 with errno
+// set.
+pid_t start(const std::vector<std::string>& words, int output) {
+  const std::vector<char*> raw = raw_words(words);
   ::posix_spawn_file_actions_t files;
   ::posix_spawn_file_actions_init(&files);
   ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -101,6 +107,16 @@ void export_package() {
   if (!folder.empty()) {
     ::setenv("PYTHONPATH", (before.empty() ? folder : folder + ":" + before).c_str(), 1);
   }
+}
+
+void become_python_module(const std::string& python, const std::string& module,
+                          const std::vector<std::string>& words, const char* hint) {
+  export_package();
+  std::vector<std::string> all = {python, "-m", module};
+  all.insert(all.end(), words.begin(), words.end());
+  ::execvp(python.c_str(), raw_words(all).data());
+  throw InputError(models::Code::kFile,
+                   fmt::format("cannot run '{}': {}", python, std::strerror(errno)), hint);
 }
 
 std::string run_python_module(const std::string& module, const std::vector<std::string>& words) {

@@ -1,12 +1,7 @@
 // Starts the Python recorder, which replaces this process.
-#include <cerrno>
-#include <cstring>
 #include <string>
 #include <string_view>
-#include <unistd.h>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "app/commands/commands.hpp"
 #include "app/commands/shared_options.hpp"
@@ -48,17 +43,9 @@ int run_record(const Arguments& arguments, const Console& console) {
                      "for example: pipesim record --ranks 8 train.py");
   }
   const std::string python = take_python(words);
-  export_package();
-  std::vector<std::string> all = {python, "-m", "pipesim.record"};
-  all.insert(all.end(), words.begin(), words.end());
-  std::vector<char*> raw;
-  for (std::string& word : all) raw.push_back(word.data());
-  raw.push_back(nullptr);
   console.out.flush();
-  ::execvp(python.c_str(), raw.data());
-  throw InputError(models::Code::kFile,
-                   fmt::format("cannot run '{}': {}", python, std::strerror(errno)),
-                   "--python names the Python that has your torch");
+  become_python_module(python, "pipesim.record", words,
+                       "--python names the Python that has your torch");
 }
 
 OptionGroup job_options() {

@@ -1,0 +1,167 @@
+"""Options and messages of `pipesim collect` and `pipesim watch`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from typing import NoReturn, Optional
+
+from pipesim.live import access
+from pipesim.live.collecting import Facts, facts_name
+from pipesim.live.jobs import Job, choose_job, find_jobs
+from pipesim.live.processes import Processes
+
+EXIT_USAGE = 2
+
+
+def fail(message: str, *, hint: str) -> NoReturn:
+    say(f"error: {message}\n  help: {hint}")
+    raise SystemExit(EXIT_USAGE)
+
+
+def say(text: str) -> None:
+    """Prints on standard error: standard output is for the diagnosis."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def signal_number(text: str) -> signal.Signals:
+    """Returns the signal of a name such as SIGUSR1 or USR1."""
+    name = text.upper()
+    try:
+        return signal.Signals[name if name.startswith("SIG") else "SIG" + name]
+    except KeyError:
+        raise argparse.ArgumentTypeError(f"unknown signal '{text}'") from None
+
+
+def add_common_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-o", "--output", metavar="DIR")
+    parser.add_argument("--job", metavar="NAME")
+    parser.add_argument("--host", metavar="NAME")
+    parser.add_argument("--signal", type=signal_number, metavar="SIGNAL")
+
+
+def only_job(processes: Processes, wanted: Optional[str], command: str) -> Job:
+    """Returns the job on this host, or the one that --job names. Exits with an error if there is
+    none, or a choice."""
+    jobs = find_jobs(processes)
+    chosen = choose_job(jobs, wanted)
+    if len(chosen) == 1:
+        return chosen[0]
+    if len(chosen) > 1:
+        fail(
+            f"{len(chosen)} jobs run on this host",
+            hint=f"choose one: {command} --job '{chosen[0].name}'\n" + table_of(chosen),
+        )
+    if jobs:
+        names = ", ".join(f"'{job.name}'" for job in jobs)
+        fail(f"no job '{wanted}' on this host", hint=f"these run here: {names}")
+    fail("no rank of a PyTorch job was found on this host", hint=_help_without_job(processes))
+
+
+def table_of(jobs: Sequence[Job]) -> str:
+    rows = [f"    {job.name}  {job.launcher}, {count(len(job.ranks), 'rank')} here" for job in jobs]
+    return "\n".join(rows)
+
+
+def _help_without_job(processes: Processes) -> str:
+    return access.help_for_environ(processes) or (
+        "run it on a host of the job, in its container; ranks are Python processes that torchrun, "
+        "srun, mpirun or mp.spawn has started"
+    )
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def numbers_text(numbers: Sequence[int]) -> str:
+    """Returns "rank 2", "ranks 0 to 3", "ranks 0, 2 and 5"."""
+    if len(numbers) == 1:
+        return f"rank {numbers[0]}"
+    if len(numbers) > 2 and list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
+        return f"ranks {numbers[0]} to {numbers[-1]}"
+    return f"ranks {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
+
+
+def new_folder(given: Optional[str], host: str) -> str:
+    """Returns the folder for evidence, and makes it. Several hosts can share a folder; evidence of
+    two moments cannot."""
+    folder = given or time.strftime("hang-%Y%m%d-%H%M%S")
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        fail(f"cannot make '{folder}': {error.strerror}", hint="name another folder with -o")
+    if os.path.exists(os.path.join(folder, facts_name(host))):
+        fail(
+            f"'{folder}' already has evidence from {host}",
+            hint="name a new folder with -o; evidence of two moments does not fit together",
+        )
+    return folder
+
+
+def summary(facts: Facts, folder: str) -> str:
+    """Returns what was collected, in a few lines."""
+    job = facts.job
+    size = "" if job.world_size is None else f" of {job.world_size}"
+    kind = "rank" if job.launcher != "mp.spawn" else "process"
+    found = len(facts.ranks)
+    noun = kind if found == 1 and not size else kind + ("es" if kind == "process" else "s")
+    who = f"{found}{size} {noun} on {facts.host}"
+    lines = [f"{job.name}: {who} ({job.launcher}), {facts.seconds} s"]
+    lines += [
+        f"rank {rank.number} has no process left" + (f": {rank.why}" if rank.why else "")
+        for rank in facts.gone
+    ]
+    missing = [n for n in job.missing() if n not in {rank.number for rank in facts.gone}]
+    if missing:
+        lines.append(f"{numbers_text(missing)} should be on this host, and was not found")
+    sources: dict[str, int] = {}
+    for it in facts.ranks:
+        if it.stacks:
+            sources[it.stacks] = sources.get(it.stacks, 0) + 1
+    parts = [f"stacks of {n} ({source})" for source, n in sorted(sources.items())]
+    dumps = sum(it.has_calls for it in facts.ranks)
+    parts += [f"calls of {dumps} (Flight Recorder)"] if dumps else []
+    parts += ["a report of NCCL's RAS"] if facts.has_ras else []
+    parts += [count(len(facts.logs), "log")] if facts.logs else []
+    lines.append(f"{', '.join(parts) or 'no stacks, calls or logs'}: in {folder}/")
+    for note in facts.notes:
+        lines.append("help: " + note)
+    for it in facts.ranks:
+        # A note on all ranks is in the help above.
+        if not it.stacks and it.notes and it.rank.number in (None, *_first_numbers(facts)):
+            who = f"process {it.rank.pid}" if it.rank.number is None else f"rank {it.rank.number}"
+            lines.append(f"{who}: {'; '.join(it.notes)}")
+    return "\n".join(lines)
+
+
+def _first_numbers(facts: Facts) -> list[int]:
+    """Returns the ranks whose notes are printed: the first ones without stacks."""
+    shown = 3
+    without = [it.rank.number for it in facts.ranks if not it.stacks and it.rank.number is not None]
+    return without[:shown]
+
+
+def run_diagnose(folder: str, options: Sequence[str] = ()) -> int:
+    """Runs `pipesim diagnose` on the folder, and returns its exit status."""
+    program = find_program()
+    if program is None:
+        say(f"note: no program 'pipesim' here; where there is one: pipesim diagnose {folder}")
+        return 0
+    sys.stdout.flush()
+    return subprocess.run([program, "diagnose", folder, *options], check=False).returncode
+
+
+def find_program() -> Optional[str]:
+    from pipesim.recorder import program
+
+    try:
+        return program.find_program()
+    except program.ProgramNotFound:
+        return None
