@@ -94,6 +94,8 @@ OptionGroup recording_options() {
        {.name = "only-record", .about = "Do not check the record"},
        {.name = "no-why",
         .about = "Do not run the script once more after a hang, to find where its ranks part"},
+       {.name = "fix", .about = "After a hang, find changes of the script, and prove each of them"},
+       {.name = "apply", .value = "N", .about = "As --fix, and write the N-th change to its file"},
        {.name = "all-output", .about = "Show the output of all ranks, not only of rank 0"}}};
 }
 
@@ -111,15 +113,17 @@ Command record_command() {
            "checks whether any interleaving can hang, and at which lines. The script "
            "really runs: N processes at once, in one directory. After a hang it runs once more, "
            "with a trace of its branches, to find where the ranks part; 'pipesim why DIR' prints "
-           "this again.",
+           "this again. With --fix, it runs once more for each change of the script that could "
+           "remove the hang. Your files stay as they are, except with --apply.",
            "Needs a Python interpreter with the script's torch (1.13 or newer). 'python3 -m "
            "pipesim.record' is the same command."},
       .options = {job_options(), recording_options(), {"Check", {rules_option(), set_option()}}},
       .examples = {"pipesim record --ranks 8 train.py --micro-batches 4",
+                   "pipesim record --ranks 8 --fix train.py",
                    "pipesim record --ranks 8 --only-record -o record/ train.py",
                    "pipesim check record/"},
       .exit_status = "that of 'pipesim check'; 2 the script cannot be recorded",
-      .pages = {"docs/how-to/record.md"},
+      .pages = {"docs/how-to/record.md", "docs/explanation/fix-a-script.md"},
       .passes_on = true,
       .run = run_record,
   };

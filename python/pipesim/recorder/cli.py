@@ -20,6 +20,7 @@ from pipesim.recorder.settings import DEFAULT_LIMIT, DEFAULT_SECONDS, Settings
 if TYPE_CHECKING:  # these import torch, which check_torch looks for first
     from pipesim.recorder.launcher import Outcome
     from pipesim.recorder.nursery import Nursery
+    from pipesim.why.explain import Reason
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -29,7 +30,8 @@ _UNITS = {"": 1, "B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 
 _EPILOG = """\
 The script really runs, once as each rank and in this folder: what it writes, downloads or deletes
-happens that many times; after a hang once more, unless --no-why is given. --chdir runs it in
+happens that many times; after a hang once more, unless --no-why is given, and with --fix again for
+each change that is tried. --chdir runs it in
 another folder, and PIPESIM_RECORD=1 is in its environment, so that it can do less.
 
 exit status: 0 proved; 1 a hang is possible, or a rank raised or exited with an error; 2 wrong usage
@@ -119,6 +121,8 @@ def _parser() -> argparse.ArgumentParser:
         dest="why",
         help="do not run the script once more after a hang, to find where the ranks part",
     )
+    add("--fix", action="store_true", help="after a hang, find and prove changes of the script")
+    add("--apply", type=_positive, metavar="N", help="write the N-th change of --fix to its file")
     add("--all-output", action="store_true", help="show the output of all ranks, not of rank 0")
     add("script", metavar="SCRIPT", nargs="?")
     add("args", metavar="ARGUMENT", nargs=argparse.REMAINDER)
@@ -249,6 +253,25 @@ def _record(
     return EXIT_USAGE if is_empty(settings) else 0, outcome
 
 
+def _with_changes(
+    options: argparse.Namespace, reason: Reason, settings: Settings, nursery: Optional[Nursery],
+    check: Sequence[str],
+) -> Reason:  # fmt: skip
+    """Adds proved changes of the script to an explanation, and applies one of them if asked to."""
+    from pipesim.fix import command, report
+
+    found = command.find(reason, settings, nursery, check)
+    if found is None:
+        return reason
+    if options.apply is None:
+        return reason._replace(lines=[*reason.lines, *report.lines(found.case, found.search)])
+    try:
+        chosen = command.apply(found, options.apply)
+    except command.CannotApply as error:
+        _fail(str(error), hint="'--fix' shows the changes and their numbers")
+    return reason._replace(lines=[*reason.lines, *report.applied(found.case, chosen)])
+
+
 def _record_and_check(options: argparse.Namespace, settings: Settings) -> int:
     with _parents(settings) as nursery:
         status, outcome = _record(settings, None, nursery)
@@ -260,7 +283,7 @@ def _record_and_check(options: argparse.Namespace, settings: Settings) -> int:
         given = program.check_options(options.rules, options.set)
         try:
             judged, report = program.check_as_shown(name, *given, folder=folder)
-            if judged == EXIT_FAILED and options.why:
+            if judged == EXIT_FAILED and (options.why or options.fix or options.apply):
                 from pipesim.why import explain
 
                 if explain.hangs(name, given, folder):
@@ -268,6 +291,8 @@ def _record_and_check(options: argparse.Namespace, settings: Settings) -> int:
                     reason = explain.explain(again, nursery, given)
                     if reason.is_new_record:
                         judged, report = program.check_as_shown(name, *given, folder=folder)
+                    if options.fix or options.apply:
+                        reason = _with_changes(options, reason, again, nursery, given)
                     report = explain.insert(reason, report)
         except (program.ProgramNotFound, program.ProgramDied, OSError) as error:
             kept = options.output

@@ -11,13 +11,13 @@ import runpy
 import signal
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Optional, TextIO, cast
 
-from pipesim.recorder import threads
+from pipesim.recorder import edited, threads
 from pipesim.recorder.messages import Hello
 from pipesim.recorder.progress import clear_before_output
 from pipesim.recorder.settings import Settings
@@ -30,6 +30,8 @@ if TYPE_CHECKING:  # rank_recorder imports torch, which the command line checks 
 STOP_SIGNALS = {"seconds": signal.SIGUSR1, "killed": signal.SIGTERM}
 
 _MAX_MESSAGE = 500  # characters
+_MAX_DELAYS = 50
+_MAX_DELAY = 0.02  # seconds
 
 _FOLDER = str(Path(__file__).resolve().parent)
 
@@ -76,7 +78,7 @@ def run_rank(
     _redirect_output(settings, rank)
     atexit._clear()  # the parent's exit functions are for the parent only
     os.environ.update(environment(settings, rank))
-    _seed(rank)
+    _seed(rank + settings.variation * settings.ranks)
     path = Path(settings.out) / rank_file_name(rank)
     recorder = RankRecorder(settings, rank, connection, RankFile(path, rank, settings.ranks))
     recorder.messages = messages
@@ -95,7 +97,7 @@ def run_rank(
     for number in STOP_SIGNALS.values():
         signal.signal(number, stop)
     threads.install(recorder.place)
-    recorder.spins.watch_clocks()
+    recorder.spins.watch_clocks(_delays(settings, rank))
     patches.install(recorder)
     _watch_for_nccl(recorder)
     if settings.device == "cuda":
@@ -188,10 +190,10 @@ class _Prefixed(io.TextIOBase):
 
 
 def _redirect_output(settings: Settings, rank: int) -> None:
-    """Redirects the script's output to stderr, because stdout is for the report. If only rank
-    0's output is shown, hides the output of the other ranks."""
+    """Redirects the script's output to stderr, because stdout is for the report. Hides the output
+    of ranks whose output is not shown."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    if settings.output == "first" and rank != 0:
+    if settings.output == "none" or (settings.output == "first" and rank != 0):
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, 1)
         os.dup2(nothing, 2)
@@ -209,6 +211,7 @@ def _run_script(
     if function is not None:
         function()
         return
+    edits = edited.install(dict(settings.edits))
     if settings.module:
         sys.argv = [settings.script, *settings.args]
         sys.path.insert(0, os.getcwd())
@@ -216,8 +219,11 @@ def _run_script(
         return
     sys.argv = [settings.script, *settings.args]
     sys.path.insert(0, str(settings.script_folder))
+    code = edits.code_of(settings.script)
     if tracer is not None:
         tracer.run_script(settings.script)
+    elif code is not None:
+        edited.run_script(settings.script, code)
     else:
         runpy.run_path(settings.script, run_name="__main__")
 
@@ -228,6 +234,13 @@ def _exit(recorder: RankRecorder, code: Any) -> NoReturn:
     if isinstance(code, int):
         recorder.finish({"end": "exited", "code": code})
     recorder.finish({"end": "exited", "code": 1}, traceback=str(code))  # sys.exit("a message")
+
+
+def _delays(settings: Settings, rank: int) -> Iterator[float]:
+    """Returns the delays of reads of a clock, in seconds, if the recording is to vary."""
+    chance = random.Random(settings.variation * settings.ranks + rank)
+    count = _MAX_DELAYS if settings.variation else 0
+    return iter([chance.random() * _MAX_DELAY for _ in range(count)])
 
 
 def _seed(rank: int) -> None:

@@ -35,6 +35,8 @@ class Settings:
     preload: tuple[str, ...] = ()  # modules that the parents import before they fork
     progress: bool = False  # show a progress line on the terminal
     trace: Optional[tuple[str, ...]] = None  # trace the user's code, and these installed files
+    edits: tuple[tuple[str, str], ...] = ()  # texts to run in the place of files, by absolute path
+    variation: int = 0  # other random seeds and, if not 0, delays before reads of a clock
     output: str = "first"  # ranks whose output is shown: "first" (rank 0), "all" or "none"
 
     @property
@@ -67,5 +69,6 @@ class Settings:
         fields["args"] = tuple(fields["args"])
         fields["preload"] = tuple(fields["preload"])
         fields["trace"] = None if fields["trace"] is None else tuple(fields["trace"])
-        fields["env"] = tuple((key, value) for key, value in fields["env"])
+        for name in ("env", "edits"):
+            fields[name] = tuple((key, value) for key, value in fields[name])
         return Settings(**fields)

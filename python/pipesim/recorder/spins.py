@@ -9,8 +9,10 @@ A loop that counts, or reads a clock, does not stay in the same state: it can en
 from __future__ import annotations
 
 import functools
+import itertools
 import threading
 import time
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any, Optional
 
@@ -37,17 +39,20 @@ class Spins(threading.local):
         self._state = state
         return self._times >= _TIMES
 
-    def watch_clocks(self) -> None:
-        """Counts reads of clocks from now on. Reads are not counted in modules that have already
-        imported functions from `time` by name, e.g. in the standard library."""
+    def watch_clocks(self, delays: Iterator[float]) -> None:
+        """Counts reads of clocks from now on, and delays the first ones. Reads are not counted in
+        modules that have already imported functions from `time` by name, e.g. in the standard
+        library."""
         for name in _CLOCKS:
             for clock in (name, f"{name}_ns"):
-                setattr(time, clock, self._counting(getattr(time, clock)))
+                setattr(time, clock, self._counting(getattr(time, clock), delays))
 
-    def _counting(self, original: Any) -> Any:
+    def _counting(self, original: Any, delays: Iterator[float]) -> Any:
         @functools.wraps(original)
         def clock() -> Any:
             self.looks += 1
+            for delay in itertools.islice(delays, 1):
+                time.sleep(delay)
             return original()
 
         return clock

@@ -13,6 +13,7 @@ import re
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple, Optional
 from pipesim.recorder import launcher, program
 from pipesim.recorder.nursery import Nursery
 from pipesim.recorder.settings import Settings
-from pipesim.why.report import analyze, mismatch_lines, reason_lines
+from pipesim.why.report import Analysis, mismatch_lines, reason_lines
 
 # The result, and its text, which `pipesim why RECORD` prints.
 JSON_FILE, TEXT_FILE = "why.json", "why.txt"
@@ -37,11 +38,14 @@ _RECURSION_LIMIT = 20_000
 
 
 class Reason(NamedTuple):
-    """`mismatch` and `lines`: the text. `is_new_record`: the record must be judged again."""
+    """`mismatch` and `lines`: the text. `is_new_record`: the record must be judged again.
+    `analysis`: None if there is no explanation. `seconds`: duration of the second run."""
 
     lines: list[str]
     mismatch: Sequence[str] = ()
     is_new_record: bool = False
+    analysis: Optional[Analysis] = None
+    seconds: float = 0.0
 
 
 def hangs(record: str, check: Sequence[str], folder: Optional[str] = None) -> bool:
@@ -61,8 +65,10 @@ def explain(settings: Settings, nursery: Optional[Nursery], check: Sequence[str]
         traced.mkdir()
         files = _installed_files(kept)
         again = dataclasses.replace(settings, out=str(traced), trace=files, output="none")
+        began = time.monotonic()
         if launcher.run(again, None, nursery).interrupted:
             return Reason(_INTERRUPTED)
+        seconds = time.monotonic() - began
         is_new = any(
             (kept / name).read_bytes() != (traced / name).read_bytes() for name in _names(kept)
         )
@@ -70,16 +76,17 @@ def explain(settings: Settings, nursery: Optional[Nursery], check: Sequence[str]
             return Reason(_OTHER_RUN)
         sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION_LIMIT))
         try:
-            result = analyze(traced)
+            analysis = Analysis(traced)
         except (FileNotFoundError, StopIteration):
             return Reason(_NO_TRACE)
         for name in _names(traced):
             shutil.copyfile(traced / name, kept / name)
+    result = analysis.result
     mismatch, lines = mismatch_lines(result), reason_lines(result)
     text = "".join(f"{line}\n" for line in [*mismatch, *lines])
     _write(kept / TEXT_FILE, text)
     _write(kept / JSON_FILE, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
-    return Reason(lines, mismatch, is_new)
+    return Reason(lines, mismatch, is_new, analysis, seconds)
 
 
 def _write(path: Path, text: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Optional
 
 from pipesim.recorder.report import ranks_text
 from pipesim.why import calls, walk
-from pipesim.why.calls import Mismatch
+from pipesim.why.calls import Mismatch, WrongMessage
 from pipesim.why.sites import LOOPS, Site
 from pipesim.why.traces import NEW_GROUP, Event, GroupKey, Line, Trace, read
 from pipesim.why.trail import Step, Trail, loop_text, outcome_text, telling_operands, turns
@@ -43,16 +43,23 @@ def analyze(folder: Path) -> Json:
     made_up   a made-up value was read before the ranks part; nothing else is said
     none      the ranks do not part
     """
-    return _Analysis(folder).result
+    return Analysis(folder).result
 
 
-class _Analysis:
+class Analysis:
+    """`result` is what `analyze` returns. The other fields are what it rests on."""
+
     def __init__(self, folder: Path) -> None:
         self.traces = read(folder)
+        self.finding: Optional[Finding] = None
+        self.parting: Optional[Parting] = None
+        self.trail: Optional[Trail] = None
+        self.clash: Optional[tuple[Trace, Event, Trace, Event]] = None
+        self.wrong_messages: list[WrongMessage] = []
         self.result: Json = {"why": 1, "kind": "none", "headline": "the ranks do not part"}
-        clash = calls.thread_clash(self.traces)
-        if clash is not None:
-            self._threads(*clash)
+        self.clash = calls.thread_clash(self.traces)
+        if self.clash is not None:
+            self._threads(*self.clash)
             return
         found = calls.mismatches(self.traces)
         findings = [Finding(each.first, each.second, each) for each in found[:_MAX_PAIRS]]
@@ -86,6 +93,7 @@ class _Analysis:
     def _messages(self) -> bool:
         """Reports messages that do not match, or that block one another by their order."""
         wrong, has_messages = calls.messages(self.traces)
+        self.wrong_messages = wrong
         last = [trace.entries[-1].op for trace in self.traces if trace.is_cut and trace.entries]
         if not has_messages or not (wrong or set(last) <= {"send", "recv", "wait"}):
             return False
@@ -138,6 +146,7 @@ class _Analysis:
         assert point is not None
         if self._is_made_up(finding, *point):
             return
+        self.finding, self.parting, self.trail = finding, parting, trail
         if parting is None:
             self._in_step(finding, trail)
         elif parting.site is not None:

@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any, Optional
 import torch
 
 from pipesim.recorder import values
+from pipesim.recorder.edited import run_script
 from pipesim.recorder.places import is_users
 from pipesim.why import sites
 
@@ -139,10 +140,7 @@ class Tracer:
         if code is None:
             runpy.run_path(path, run_name="__main__")
             return
-        module = types.ModuleType("__main__")
-        module.__dict__.update(__file__=path, __builtins__=builtins)
-        sys.modules["__main__"] = module
-        exec(code, module.__dict__)
+        run_script(path, code)
 
     def write(self, end: dict[str, Any]) -> None:
         """Writes the file, at the end of the rank's record."""

@@ -83,6 +83,7 @@ class Line:
     at: str  # "train.py:20"
     function: str
     library: bool
+    call: str  # the function that the line calls
 
 
 class Trace:
@@ -91,7 +92,7 @@ class Trace:
     def __init__(self, folder: Path, rank: int) -> None:
         self.rank = rank
         self.groups: dict[str, GroupKey] = {}
-        self.names: dict[str, str] = {}  # by id of a group: torch's name or description
+        self.backends: dict[str, str] = {}  # by id of a group; empty for that of the record
         self.entries: list[Event] = []
         self.frames: list[Frame] = []
         self.by_site: dict[Site, list[Event]] = {}
@@ -130,7 +131,7 @@ class Trace:
             ranks = tuple(entry["ranks"])
             same = sum(key[0] == ranks for key in self.groups.values())
             self.groups[entry["def"]] = (ranks, same)
-            self.names[entry["def"]] = entry.get("desc", "") or entry["group"]
+            self.backends[entry["def"]] = entry.get("backend", "")
 
     @property
     def main(self) -> Optional[Frame]:
@@ -163,7 +164,8 @@ class Trace:
         found = []
         while place is not None:
             definition = self._places[place]
-            found.append(Line(definition["at"], definition.get("in", ""), "lib" in definition))
+            keys = (definition.get("in", ""), "lib" in definition, definition.get("call", ""))
+            found.append(Line(definition["at"], *keys))
             place = definition.get("up")
         return found
 

@@ -1,0 +1,257 @@
+"""Edits of the branch at which the ranks part."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import Optional
+
+from pipesim.fix.case import Case, Proposal, free_name, propose
+from pipesim.fix.source import CannotEdit, Lines, Source
+from pipesim.recorder.report import ranks_text
+from pipesim.why.sites import called_names, last_name, read_names, target_names
+from pipesim.why.walk import Parting
+
+_EXITS = (ast.Continue, ast.Break, ast.Return)
+_REORDERS = frozenset(("reverse", "sort", "shuffle"))
+_GOES_ON = "what follows now runs on every rank, also after the rest of this branch"
+_LEAVES_OUT = "no rank makes this call any more"
+
+
+def _statement(source: Source, parting: Parting) -> Optional[ast.If]:
+    site = parting.site
+    if site is None or site.kind != "if":
+        return None
+    for statement in source.statements_at(site.line):
+        if isinstance(statement, ast.If) and statement.lineno == site.line:
+            return None if source.is_elif(statement) else statement
+    return None
+
+
+def _called_in(case: Case, parting: Parting, block: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """Returns the statements of a block under which a side of a parting calls."""
+    assert parting.site is not None
+    path = parting.site.path
+    lines = {p.line for _, stack in case.calls_of(parting) for p in stack if p.path == path}
+    return [s for s in block if any(s.lineno <= line <= (s.end_lineno or 0) for line in lines)]
+
+
+# All ranks call
+
+
+def hoist(case: Case) -> Iterator[Proposal]:
+    """All ranks make the calls of one arm of a branch."""
+    for parting in case.tests:
+        site = parting.site
+        assert site is not None
+        source = case.source(site.path)
+        statement = _statement(source, parting)
+        if statement is None:
+            continue
+        ours, theirs = (
+            _called_in(case, parting, block) for block in (statement.body, statement.orelse)
+        )
+        if bool(ours) == bool(theirs):
+            continue
+        arm = statement.body if ours else statement.orelse
+        is_role = case.roles(site.path).is_role(statement.test)
+        text = _hoisted(case, parting, source, statement, arm, ours or theirs)
+        changes = _who_else(case)
+        yield from propose(source, "hoist", "all ranks make this call", text, changes=changes)
+        if not is_role and not statement.orelse:
+            text = source.replaced(statement, statement, source.piece(*arm))
+            yield from propose(source, "hoist", "all ranks do all of this", text, changes=changes)
+
+
+def _who_else(case: Case) -> str:
+    """Returns which ranks make a call that they did not make before."""
+    without = [r for s in case.sides if not s.get("calls", {}).get("count") for r in s["ranks"]]
+    if not without or len(without) == len(case.traces):
+        return ""
+    return f"{ranks_text(without)} {'makes' if len(without) == 1 else 'make'} it also"
+
+
+def _hoisted(
+    case: Case, parting: Parting, source: Source, statement: ast.If, arm: Sequence[ast.stmt],
+    calls: Sequence[ast.stmt],
+) -> str:  # fmt: skip
+    nested = _nested_call(case, parting, calls[0]) if len(calls) == 1 else None
+    if nested is None:
+        moved = _with_inputs(arm, calls)
+        first, last = arm.index(moved[0]), arm.index(moved[-1])
+        return _moved_out(source, statement, arm, moved, source.piece(*moved), first, last)
+    # The statement also does something else with the result, such as printing it.
+    name = free_name(source, statement.lineno, "result")
+    call = source.segment(nested)
+    inputs = [arm.index(each) for each in _with_inputs(arm, calls)]
+    changed = Source(source.path, source.substituted((nested, name)))
+    same = next(
+        each for each in changed.statements_at(statement.lineno)
+        if isinstance(each, ast.If) and each.lineno == statement.lineno
+    )  # fmt: skip
+    block = same.body if arm is statement.body else same.orelse
+    moved = [block[i] for i in inputs[:-1]]
+    out = [*(changed.piece(*moved) if moved else []), f"{name} = {call}"]
+    return _moved_out(changed, same, block, moved, out, inputs[0], inputs[-1] - 1)
+
+
+def _nested_call(case: Case, parting: Parting, statement: ast.stmt) -> Optional[ast.Call]:
+    """Returns the call in a statement that leads to a call of a group, unless the statement
+    consists of it."""
+    value = getattr(statement, "value", None)
+    if not isinstance(statement, (ast.Expr, ast.Assign, ast.AugAssign)) or value is None:
+        return None
+    assert parting.site is not None
+    names = {
+        place.call for _, stack in case.calls_of(parting) for place in stack
+        if place.path == parting.site.path
+        and statement.lineno <= place.line <= (statement.end_lineno or 0)
+    }  # fmt: skip
+    found = [each for each in ast.walk(value) if isinstance(each, ast.Call)
+             and last_name(each.func) in names]  # fmt: skip
+    is_whole = not found or any(each is value for each in found) or len(found) > 1
+    return None if is_whole or found[0].end_lineno != found[0].lineno else found[0]
+
+
+def _with_inputs(arm: Sequence[ast.stmt], calls: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """Returns the statements with calls, and those of the arm that set what these read."""
+    kept: list[ast.stmt] = []
+    needed: set[str] = set()
+    for statement in reversed(arm):
+        if statement in calls or needed & set(_set_by(statement)):
+            kept.insert(0, statement)
+            needed |= set(_read_by(statement))
+    return kept
+
+
+def _set_by(statement: ast.stmt) -> list[str]:
+    found = []
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Assign):
+            found += [name for target in node.targets for name in target_names(target)]
+        elif isinstance(node, (ast.AugAssign, ast.AnnAssign, ast.For)):
+            found += target_names(node.target)
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+            found += target_names(node.optional_vars)
+    return found
+
+
+def _read_by(statement: ast.stmt) -> list[str]:
+    return [name for node in ast.walk(statement) if isinstance(node, ast.expr)
+            for name in read_names(node)]  # fmt: skip
+
+
+def _moved_out(
+    source: Source, statement: ast.If, arm: Sequence[ast.stmt], moved: Sequence[ast.stmt],
+    out: Lines, first: int, last: int,
+) -> str:  # fmt: skip
+    """Puts lines out of a branch, and removes statements of its arm: before the branch, after it
+    if other statements of the arm come before, or between two parts of it."""
+    before = list(arm[:first])
+    after = [each for each in arm[first:] if each not in moved]
+    is_else = arm is statement.orelse
+    other = statement.body if is_else else statement.orelse
+    if other or not source.is_alone(statement.body[0]):
+        if after and before:
+            raise CannotEdit
+        rest = _branch(source, statement, [*before, *after], other, is_else)
+        return source.replaced(statement, statement, rest + out if before else out + rest)
+    begin, end = (_branch(source, statement, part, (), False) for part in (before, after))
+    return source.replaced(statement, statement, [*begin, *out, *end])
+
+
+def _branch(
+    source: Source, statement: ast.If, arm: Sequence[ast.stmt], other: Sequence[ast.stmt],
+    is_else: bool,
+) -> Lines:  # fmt: skip
+    """Returns the lines of a branch with these arms."""
+    body, orelse = (other, arm) if is_else else (arm, other)
+    if not body and not orelse:
+        return []
+    head = source.lines[statement.lineno - 1].strip()
+    if statement.test.end_lineno != statement.lineno or not source.is_alone(statement.body[0]):
+        head = f"if {source.segment(statement.test)}:"
+    if "\n" in head:
+        raise CannotEdit
+    lines = [head, *source.indented(source.piece(*body) if body else ["pass"])]
+    if orelse:
+        lines += ["else:", *source.indented(source.piece(*orelse))]
+    return lines
+
+
+def hoist_from_expression(case: Case) -> Iterator[Proposal]:
+    """All ranks make a call of `f() if test else x`, or of `test and f()`."""
+    for parting in case.tests:
+        site = parting.site
+        assert site is not None
+        if site.kind not in ("ifexp", "and"):
+            continue
+        source = case.source(site.path)
+        for node in source.all(ast.Expr):
+            value = node.value
+            if node.lineno == site.line and isinstance(value, ast.BoolOp):
+                text = source.substituted((value, source.segment(value.values[-1])))
+                yield from propose(source, "hoist", "all ranks make this call", text)
+        for node in source.all(ast.IfExp):
+            if not node.lineno <= site.line <= (node.end_lineno or 0):
+                continue
+            arm = node.body if called_names(node.body) else node.orelse
+            text = source.substituted((node, source.segment(arm)))
+            if "new_group" in called_names(arm):
+                yield from propose(source, "groups", "all ranks create this group", text)
+            elif not case.roles(site.path).is_role(node.test):
+                yield from propose(source, "hoist", "all ranks make this call", text)
+
+
+# One way for all ranks
+
+
+def one_way(case: Case) -> Iterator[Proposal]:
+    """No rank leaves a loop or a function early, or changes an order."""
+    for parting in case.tests:
+        site = parting.site
+        assert site is not None
+        source = case.source(site.path)
+        statement = _statement(source, parting)
+        if statement is None or (statement.orelse and isinstance(statement.body[-1], _EXITS)):
+            continue
+        body = statement.body
+        if isinstance(body[-1], _EXITS):
+            thought = _GOES_ON if len(body) > 1 else ""
+            leaves = {ast.Continue: "no rank skips the rest of this iteration",
+                      ast.Break: "no rank leaves the loop here",
+                      ast.Return: "no rank returns here"}[type(body[-1])]  # fmt: skip
+            if len(body) > 1:
+                text = source.replaced(body[-1], body[-1], [])
+                yield from propose(source, "one way", leaves, text, thought=thought)
+            text = source.replaced(statement, statement, [])
+            yield from propose(source, "one way", leaves, text, thought=thought)
+        elif not statement.orelse and all(map(_only_reorders, body)):
+            text = source.replaced(statement, statement, [])
+            yield from propose(source, "order", "the same order on every rank", text, reorders=True)
+        elif statement.orelse and not case.roles(site.path).is_role(statement.test):
+            for arm, which in ((body, "the first"), (statement.orelse, "the second")):
+                text = source.replaced(statement, statement, source.piece(*arm))
+                yield from propose(source, "one way", f"all ranks go {which} way", text)
+
+
+def _only_reorders(statement: ast.stmt) -> bool:
+    called = called_names(statement)
+    return isinstance(statement, ast.Expr) and len(called) == 1 and called[0] in _REORDERS
+
+
+def leave_out(case: Case) -> Iterator[Proposal]:
+    """No rank makes the call of one arm of a branch."""
+    for parting in case.tests:
+        site = parting.site
+        assert site is not None
+        source = case.source(site.path)
+        statement = _statement(source, parting)
+        if statement is None or statement.orelse:
+            continue
+        for call in _called_in(case, parting, statement.body):
+            if isinstance(call, ast.Expr) and _nested_call(case, parting, call) is None:
+                whole = statement if len(statement.body) == 1 else call
+                text = source.replaced(whole, whole, [])
+                yield from propose(source, "leave out", "no rank makes this call", text,
+                                   thought=_LEAVES_OUT)  # fmt: skip

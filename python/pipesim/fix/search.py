@@ -1,0 +1,133 @@
+"""Tries the proposals for a hang, those most likely to be right first."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Optional
+
+from pipesim.fix import branches, calls, values
+from pipesim.fix.case import Case, Proposal
+from pipesim.fix.proof import Proof, Prover, fewer_text
+from pipesim.fix.source import CannotEdit, diff
+
+MAX_SHOWN = 3
+_MAX_TRIES = 30
+_MAX_OF_KIND = 2  # shown of one kind of edit
+
+
+class Kind(NamedTuple):
+    """A kind of edit. `what`: the words of reports."""
+
+    what: str
+    propose: Callable[[Case], Iterator[Proposal]]
+
+
+# In the order in which they are tried.
+KINDS = (
+    Kind("one order on all ranks", values.one_order),
+    Kind("a call by all ranks", branches.hoist),
+    Kind("a call by all ranks, out of an expression", branches.hoist_from_expression),
+    Kind("a model without DDP in a branch", calls.module_of_ddp),
+    Kind("options of DDP", calls.options_of_ddp),
+    Kind("a group for a thread", calls.own_group),
+    Kind("the group and tag of a message", calls.same_envelope),
+    Kind("messages that do not block", calls.messages),
+    Kind("agreement on a value", values.agreements),
+    Kind("one way for all ranks", branches.one_way),
+    Kind("agreement on a branch", values.agree_on_test),
+    Kind("loops of equal length", values.equal_length),
+    Kind("no call on any rank", branches.leave_out),
+)
+
+
+@dataclasses.dataclass
+class Try:
+    """A proposal that was tried."""
+
+    proposal: Proposal
+    proof: Proof
+    diff: list[str]
+    is_installed: bool  # the file belongs to a package, so that the edit is advice only
+
+    @property
+    def line(self) -> int:
+        """The first line that changes."""
+        begin = int(self.diff[2].split()[1].split(",")[0][1:])
+        return begin + next(i for i, line in enumerate(self.diff[3:]) if line[:1] in "+-")
+
+    @property
+    def thought(self) -> str:
+        """What the author must decide; empty if nothing."""
+        return self.proposal.thought or (fewer_text(self.proof.fewer) if self.proof.fewer else "")
+
+
+@dataclasses.dataclass
+class Search:
+    """The result. `without`: kinds for which nothing was proposed. `unwritten`: kinds of which
+    some edit cannot be written as whole lines. `untried`: number of proposals after the last one
+    that was tried."""
+
+    tries: list[Try] = dataclasses.field(default_factory=list)
+    without: list[str] = dataclasses.field(default_factory=list)
+    unwritten: list[str] = dataclasses.field(default_factory=list)
+    untried: int = 0
+
+    @property
+    def proved(self) -> list[Try]:
+        """The proved edits: those that need thought last, then the smallest first."""
+        found = [each for each in self.tries if each.proof.is_proved]
+        return sorted(found, key=lambda t: (t.is_installed, bool(t.thought)))
+
+    @property
+    def shown(self) -> list[Try]:
+        kept: list[Try] = []
+        for each in self.proved:
+            same = sum(other.proposal.kind == each.proposal.kind for other in kept)
+            if same < _MAX_OF_KIND and len(kept) < MAX_SHOWN:
+                kept.append(each)
+        return sorted(kept, key=lambda t: (t.is_installed, bool(t.thought), _size(t)))
+
+
+def _size(each: Try) -> tuple[bool, int]:
+    changed = sum(line[:1] in "+-" for line in each.diff[2:])
+    return bool(each.proof.extra), changed
+
+
+def proposals(case: Case, search: Search) -> Iterator[Proposal]:
+    """Yields the proposals of all kinds, each text once."""
+    seen = set()
+    for kind in KINDS:
+        count = 0
+        try:
+            for proposal in kind.propose(case):
+                count += 1
+                if (proposal.path, proposal.text) not in seen:
+                    seen.add((proposal.path, proposal.text))
+                    yield proposal
+        except CannotEdit:
+            search.unwritten.append(kind.what)
+        else:
+            if count == 0:
+                search.without.append(kind.what)
+
+
+def search(case: Case, prover: Prover, say: Callable[[str], None]) -> Search:
+    """Tries proposals until enough are proved. `say`: shows the progress."""
+    result = Search()
+    found = proposals(case, result)
+    for number in itertools.count(1):
+        enough = [each for each in result.shown if not each.thought and not each.is_installed]
+        if len(enough) == MAX_SHOWN or number > _MAX_TRIES:
+            result.untried = sum(1 for _ in found)
+            return result
+        proposal: Optional[Proposal] = next(found, None)
+        if proposal is None:
+            return result
+        say(f"trying changes of the script: {number}")
+        source = case.source(proposal.path)
+        lines = diff(source.text, proposal.text, case.name(proposal.path))
+        proof = prover.prove(proposal)
+        result.tries.append(Try(proposal, proof, lines, case.is_installed(proposal.path)))
+    return result
