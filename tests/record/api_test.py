@@ -229,7 +229,8 @@ def main():
     failed = 0
     for first in range(0, len(forms), AT_ONCE):
         some = forms[first : first + AT_ONCE]
-        for form, outcome in zip(some, real_gloo.run_jobs([form.job for form in some])):
+        outcomes = real_gloo.run_jobs([form.job for form in some], quick_end=True)
+        for form, outcome in zip(some, outcomes):
             faults = list(form.faults(outcome))
             failed += bool(faults)
             for fault in faults:

@@ -14,14 +14,16 @@ import shutil
 import sys
 import tempfile
 import textwrap
+import time
 
 import with_torch  # isort: skip  # noqa: F401
 
 from pipesim import record
 from pipesim.recorder import launcher
-from real_gloo import Job, run_jobs, run_test, script
+from real_gloo import SECONDS, Job, run_jobs, run_test, script
 
 AT_ONCE = 8
+PACE_ALONE = 4
 
 HEAD = """\
 import threading, time, torch, torch.distributed as dist
@@ -724,12 +726,18 @@ CASES = {
 }
 
 
-def job_of(name, folder):
-    """Returns a job that runs the program `name` in a new folder."""
+def job_of(name, folder, pace=1):
+    """Returns a job that runs the program `name` in a new folder. `pace`: factor of its sleeps."""
     _, _, text, *ranks = CASES[name]
     folder.mkdir()
     (folder / "program.py").write_text(HEAD + textwrap.dedent(text))
-    return Job(folder, *(ranks or [2]), script(folder / "program.py"))
+    sleep, run = time.sleep, script(folder / "program.py")
+
+    def run_at_pace():
+        time.sleep = lambda seconds: sleep(seconds * pace)
+        run()
+
+    return Job(folder, *(ranks or [2]), run_at_pace)
 
 
 def main():
@@ -749,8 +757,10 @@ def main():
         seen = {outcome.verdict}
         if expected not in ("either", outcome.verdict):
             print(f"{name}: gloo: {outcome}")
-            # A program's sleeps can be too short on a busy machine, so it runs again, alone.
-            (outcome,) = run_jobs([job_of(name, job.folder / "again")])
+            # A program's sleeps can be too short on a busy machine, so it runs again, alone, with
+            # longer ones.
+            again = job_of(name, job.folder / "again", PACE_ALONE)
+            (outcome,) = run_jobs([again], SECONDS * PACE_ALONE)
             seen.add(outcome.verdict)
             if outcome.verdict != expected:
                 failed += 1
