@@ -110,9 +110,9 @@ struct Judgement {
   std::string undecided{};          // headline of an undecided answer; empty: decided
 };
 
+// The exploration keeps its own answer, from which the report says how the interleavings end.
 void undecide(models::NcclModesReport& found, Judgement& judged, std::string headline) {
   found.answer = models::JobAnswer::kUndecided;
-  found.check.exploration.answer = sim::Answer::kUndecided;
   judged.undecided = std::move(headline);
 }
 
@@ -356,7 +356,7 @@ class CheckRun {
     }
     check_other_ways(check_one, options.stop);
     judge_scenario(scenario_.undecided, modes_, judged);
-    undecided_ = std::move(judged.undecided);
+    if (modes_.answer == models::JobAnswer::kUndecided) undecided_ = std::move(judged.undecided);
     const std::vector<formats::Setting> way =
         ways_ ? ways_->settings : std::vector<formats::Setting>();
     const models::ProcessGroups groups = graph().process_groups;

@@ -52,6 +52,7 @@ const AnswerWords& words_of(JobAnswer answer) {
 }
 
 JobAnswer answer_of(const CheckView& view) {
+  if (!view.undecided.empty()) return JobAnswer::kUndecided;
   return view.modes != nullptr ? view.modes->answer
                                : models::job_answer_of(view.check.exploration.answer);
 }
@@ -114,16 +115,13 @@ std::string ends_text(const CheckView& view) {
   const sim::Exploration& found = view.check.exploration;
   if (found.hang_found && found.completion_found) return "some hang and some complete";
   if (found.answer == sim::Answer::kMismatch) return "none hangs";
-  // A run with mismatched calls that got all ops done counts as a hang, but does not hang.
-  const bool mismatched = found.hang_found && found.orders == 1 &&
-                          view.check.usual.outcome.end == sim::RunEnd::kCompleted;
-  if (mismatched) return "calls do not match";
   if (found.hang_found) {
     if (found.method == sim::Method::kOneRun) return "all hang";
     if (found.answer == sim::Answer::kHangCertain) return "all hang";
     return found.orders > 1 ? "none of these completes" : "one hangs";
   }
-  if (found.answer == sim::Answer::kProved) return "none hangs";
+  const bool proved = found.answer == sim::Answer::kProved;
+  if (proved && (view.undecided.empty() || !found.completion_found)) return "none hangs";
   if (found.completion_found) return "none of these hangs";
   return "none ran to the end";
 }
@@ -245,7 +243,7 @@ std::string unsized_text(const models::LeftOut& left_out) {
 // ranks wait only for the failed ranks. A failed rank raised an exception or exited with an error.
 bool is_failed(const CheckView& view) {
   if (failures_of(view) == nullptr || view.hang == nullptr) return false;
-  if (view.check.exploration.answer == sim::Answer::kUndecided) return false;
+  if (answer_of(view) == JobAnswer::kUndecided) return false;
   if (view.modes == nullptr) return ends_with_deaths(view.hang->explanation);
   return std::all_of(view.modes->modes.begin(), view.modes->modes.end(),
                      [](const models::NcclModeAnswer& each) {
@@ -270,7 +268,7 @@ std::string failed_text(const CheckView& view) {
 // Whether the only checked reading is proved, but relies on NCCL's buffers. The report then states
 // "NO HANG" instead of "PROVED", because NCCL does not promise buffers.
 bool is_proved_by_buffers(const CheckView& view) {
-  return view.by_buffers && view.check.exploration.answer == sim::Answer::kProved;
+  return view.by_buffers && answer_of(view) == JobAnswer::kProved;
 }
 
 // Whether nothing hangs, although the contract allows a hang.
@@ -284,7 +282,7 @@ std::string headline(const CheckView& view, const TextOptions& options) {
   const bool failed = view.hang != nullptr && failures_of(view) != nullptr;
   const std::string also = failed ? "; " + failure_text(failures_of(view)->front()) : std::string();
   const sim::Exploration& found = view.check.exploration;
-  if (!view.undecided.empty() && found.answer == sim::Answer::kUndecided) {
+  if (!view.undecided.empty()) {
     return styled(options, ansi::kYellow, "UNDECIDED: " + view.undecided) + also;
   }
   if (is_proved_by_buffers(view)) {
@@ -526,8 +524,9 @@ Section search_section(const CheckView& view) {
   section.say("timing", found.timing == nullptr ? JsonValue(nullptr) : JsonValue(found.timing),
               found.timing == nullptr ? "" : fmt::format("can matter: {}", found.timing), "timing");
   if (!found.hang.empty()) {
-    section.line(fmt::format("{} to a hang; --order FILE writes them for 'run --replay'",
-                             counted(found.hang.size(), "step")),
+    section.line(fmt::format("{} to {}; --order FILE writes them for 'run --replay'",
+                             counted(found.hang.size(), "step"),
+                             found.answer == sim::Answer::kMismatch ? "a mismatch" : "a hang"),
                  "fewest steps");
   }
   return section;
