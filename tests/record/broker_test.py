@@ -1,4 +1,4 @@
-"""Tests of the broker alone: messages of ranks in, replies out.
+"""Tests of the broker alone, messages of ranks in, replies out, and of what it knows of ranks.
 
 broker_test.py PIPESIM
 """
@@ -6,6 +6,8 @@ broker_test.py PIPESIM
 import collections
 import copy
 import itertools
+import os
+import subprocess
 import sys
 import unittest
 
@@ -13,7 +15,7 @@ import with_torch  # isort: skip  # noqa: F401
 
 from pipesim.recorder import messages as m
 from pipesim.recorder.broker import Broker
-from pipesim.recorder.tasks import Standing
+from pipesim.recorder.tasks import Standing, work_of
 
 sys.argv[1:2] = []
 
@@ -222,6 +224,15 @@ class AnyOrder(unittest.TestCase):
             ]
         )
         self.assertEqual(m.Reply(value=(True, True)), replies[0][-1])
+
+
+class Work(unittest.TestCase):
+    def test_a_process_is_ready_to_run_until_it_sleeps(self):
+        self.assertTrue(work_of(os.getpid())[1])
+        with subprocess.Popen(["sleep", "1000"]) as sleeper:
+            while work_of(sleeper.pid)[1]:
+                pass
+            sleeper.kill()
 
 
 if __name__ == "__main__":

@@ -209,7 +209,7 @@ class Broker:
         self._standings = {rank: self._standing_of(rank) for rank in ranks}
         if Standing.RUNS in self._standings.values():
             return False
-        if self._let_one_go_on() or self._answer_ordered():
+        if self._let_one_go_on() or self._answer_ordered() or self._end_abandoned():
             return True
         if self.unsettled or not self._live <= self.started:
             return False
@@ -217,14 +217,9 @@ class Broker:
         return True
 
     def give_up(self) -> None:
-        """Handles a quiescent job: the waits that gloo ends because another rank has ended, else
-        the thread whose timeout is the shortest, else the lowest rank in a call where NCCL would
-        not block its host. If there is none, or a rank was cut, all ranks end."""
-        abandoned = [asker for asker in sorted(self._waiting) if self._is_abandoned(asker)]
-        for asker in abandoned:
-            self._reply(asker, m.Reply(late=True))
-        if abandoned:
-            return
+        """Handles a quiescent job: the thread whose timeout is the shortest continues, else the
+        lowest rank in a call where NCCL would not block its host. If there is none, or a rank was
+        cut, all ranks end."""
         cut = self._cut
         late = self._first_that_is_late()
         if late is not None and cut is None:
@@ -490,6 +485,14 @@ class Broker:
             return None
         self._idle_rounds = 0
         return self._pushes[key] if call.op == "push" else queue.popleft()
+
+    def _end_abandoned(self) -> bool:
+        """Ends the waits that gloo ends because another rank has ended. Returns whether there was
+        such a wait."""
+        abandoned = [asker for asker in sorted(self._waiting) if self._is_abandoned(asker)]
+        for asker in abandoned:
+            self._reply(asker, m.Reply(late=True))
+        return bool(abandoned)
 
     def _first_that_is_late(self) -> Optional[Asker]:
         """Returns the thread with the shortest timeout; if several are equal, the lowest rank's."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Optional
 
-from pipesim.recorder.tasks import cpu_seconds
+from pipesim.recorder.tasks import work_of
 
 # Share of one processor above which the ranks count as computing.
 _BUSY = 0.02
@@ -36,14 +36,16 @@ class Patience:
         interval = patience / _LOOKS
         now = time.monotonic()
         if self._cpu is None:
-            self._cpu, self._looked = self._cpu_seconds(), now
+            (self._cpu, _), self._looked = self._work(), now
         elif now - self._looked >= interval:
-            before, self._cpu = self._cpu, self._cpu_seconds()
-            if self._cpu - before > _BUSY * (now - self._looked):
+            before = self._cpu
+            self._cpu, is_ready = self._work()  # on a busy machine, a rank can be ready for long
+            if is_ready or self._cpu - before > _BUSY * (now - self._looked):
                 self._computed_until = now
             self._looked = now
         until = min(self._computed_until, self._last + (_LONGEST_COMPUTATION - 1) * patience)
         return max(0.0, min(until + patience - now, interval))
 
-    def _cpu_seconds(self) -> float:
-        return sum(map(cpu_seconds, self._pids.values()))
+    def _work(self) -> tuple[float, bool]:
+        each = [work_of(pid) for pid in self._pids.values()]
+        return sum(seconds for seconds, _ in each), any(is_ready for _, is_ready in each)

@@ -87,20 +87,23 @@ def _read(path: str) -> Optional[str]:
         return None
 
 
-def cpu_seconds(pid: int) -> float:
-    """Returns the CPU time of a process, its children that ended, and its living descendants."""
-    ticks = 0
+def work_of(pid: int) -> tuple[float, bool]:
+    """Returns the CPU time of a process, its children that ended, and its living descendants, and
+    whether the main thread of one of them runs or is ready to run."""
+    ticks, is_ready = 0, False
     children = [pid]
     while children:
         process = children.pop()
         stat = _read(f"/proc/{process}/stat")
         if stat is None:
             continue
-        ticks += sum(map(int, stat.rpartition(")")[2].split()[11:15]))
+        fields = stat.rpartition(")")[2].split()
+        ticks += sum(map(int, fields[11:15]))
+        is_ready = is_ready or fields[0] == "R"
         for task in _tasks(f"/proc/{process}/task"):
             found = _read(f"/proc/{process}/task/{task}/children")
             children += [int(child) for child in (found or "").split()]
-    return ticks / os.sysconf("SC_CLK_TCK")
+    return ticks / os.sysconf("SC_CLK_TCK"), is_ready
 
 
 def _tasks(folder: str) -> list[str]:
