@@ -20,6 +20,9 @@ import time
 # Time without progress after which the remaining ranks count as hung.
 SECONDS = 4.0
 _LOOKS = 20  # number of looks without progress before that: this process can be stopped for long
+# Output of a rank that dies at its exit, now and then, because torch destroys a thread that runs. The
+# script has ended, so this is no error.
+_ENDS_BADLY = "terminate called without an active exception"
 _TICKS = 8  # CPU time of a job that does not count as progress: a loop that polls and sleeps
 
 
@@ -123,6 +126,8 @@ class Job:
                 os.waitpid(pid, 0)
                 continue
             log = (self.folder / f"{rank}.log").read_text(errors="replace").strip()
+            if log.endswith(_ENDS_BADLY):
+                continue
             if self._status[rank] != 0 or "Exception in thread" in log:
                 errors[rank] = (log.splitlines() or [""])[-1]
         return Outcome(self._status, stuck, errors)
