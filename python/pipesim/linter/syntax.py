@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pipesim.linter import known_calls
+from pipesim.why.sites import last_name
 
 
 def is_zero(node: ast.AST) -> bool:
@@ -34,7 +35,7 @@ def is_positive(test: ast.AST) -> bool:
 def decorators(function: ast.AST) -> set[str]:
     """Returns the names of a function's decorators, without their modules."""
     nodes = getattr(function, "decorator_list", [])
-    return {getattr(node, "attr", getattr(node, "id", "")) for node in nodes}
+    return {last_name(node) for node in nodes}
 
 
 def defaults(function: Any) -> dict[str, ast.expr]:
@@ -70,9 +71,7 @@ def exit_kind(block: Sequence[ast.stmt]) -> str:
         kinds = {exit_kind(last.body), exit_kind(last.orelse)}
         return "" if "" in kinds else min(kinds)
     if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
-        function = last.value.func
-        name = getattr(function, "attr", getattr(function, "id", ""))
-        if name in known_calls.EXITS:
+        if last_name(last.value.func) in known_calls.EXITS:
             arguments = last.value.args
             # An exit with an error ends the job, as an exception does.
             return "exit" if not arguments or is_zero(arguments[0]) else "raise"
@@ -102,10 +101,8 @@ def is_plain(nodes: Sequence[ast.AST]) -> bool:
         for each in ast.walk(node):
             if isinstance(each, (ast.Await, ast.Lambda)):
                 return False
-            if isinstance(each, ast.Call):
-                name = getattr(each.func, "attr", getattr(each.func, "id", ""))
-                if name not in known_calls.PASS_ON:
-                    return False
+            if isinstance(each, ast.Call) and last_name(each.func) not in known_calls.PASS_ON:
+                return False
     return True
 
 

@@ -29,6 +29,15 @@ _Branch = Union[ast.If, ast.IfExp]
 
 
 @dataclasses.dataclass
+class _Given:
+    """A call of the script, and the values of its arguments."""
+
+    node: ast.Call
+    values: list[Value]
+    named: dict[Optional[str], Value]
+
+
+@dataclasses.dataclass
 class _Exit:
     """Ranks that leave a block early, or that catch an exception."""
 
@@ -698,47 +707,41 @@ class Walker:
 
     def _call_value(self, node: ast.Call, frame: _Frame) -> Value:
         callee = self._value(node.func, frame).thing
-        arguments = [self._value(each, frame) for each in node.args]
+        values = [self._value(each, frame) for each in node.args]
         named = {each.arg: self._value(each.value, frame) for each in node.keywords}
+        given = _Given(node, values, named)
         if isinstance(callee, Instance):  # model(x)
             callee = callee.of.method("forward") or callee.of.method("__call__")
         if isinstance(callee, Class):
             start = callee.method("__init__")
             if start is not None:
-                self._call_function(start, node, arguments, named, frame)
+                self._call_function(start, given, frame)
             return Value(thing=Instance(callee))
         if isinstance(callee, Function):
-            return self._call_function(callee, node, arguments, named, frame)
+            return self._call_function(callee, given, frame)
         name = self._library_call(node, frame)
         if name:
-            value = self._call_library(name, node, arguments, named, frame)
+            value = self._call_library(name, given, frame)
             if value is not None:
                 return value
-        return self._call_unknown(node, arguments, named, frame)
+        return self._call_unknown(given, frame)
 
-    def _call_function(
-        self,
-        callee: Function,
-        node: ast.Call,
-        arguments: list[Value],
-        named: dict[Optional[str], Value],
-        frame: _Frame,
-    ) -> Value:
+    def _call_function(self, callee: Function, given: _Given, frame: _Frame) -> Value:
         names = callee.names
         if callee.of_class is not None and "staticmethod" not in syntax.decorators(callee.node):
             names = names[1:]
-        if not any(isinstance(each, ast.Starred) for each in node.args):
-            given: dict[Optional[str], Value] = dict(zip(names, arguments))
-            given.update(named)
+        if not any(isinstance(each, ast.Starred) for each in given.node.args):
+            values: dict[Optional[str], Value] = dict(zip(names, given.values))
+            values.update(given.named)
             for name, default in syntax.defaults(callee.node).items():
                 # Other defaults than constants are of no interest.
                 is_none = isinstance(default, ast.Constant) and default.value is None
-                given.setdefault(name, Value(groups=frozenset([WORLD])) if is_none else UNKNOWN)
+                values.setdefault(name, Value(groups=frozenset([WORLD])) if is_none else UNKNOWN)
             for name in names:
-                if name in given:
-                    callee.add_argument(name, given[name])
-            nodes: dict[Optional[str], ast.expr] = dict(zip(names, node.args))
-            nodes.update((each.arg, each.value) for each in node.keywords)
+                if name in values:
+                    callee.add_argument(name, values[name])
+            nodes: dict[Optional[str], ast.expr] = dict(zip(names, given.node.args))
+            nodes.update((each.arg, each.value) for each in given.node.keywords)
             for name in callee.agreed:
                 if name in nodes:
                     self._agree(nodes[name], frame)
@@ -750,15 +753,9 @@ class Walker:
         free = max(0, _MAX_CALLS - len(frame.calls))
         return [dataclasses.replace(call, via=callee.name) for call in callee.calls[:free]]
 
-    def _call_library(
-        self,
-        name: str,
-        node: ast.Call,
-        arguments: list[Value],
-        named: dict[Optional[str], Value],
-        frame: _Frame,
-    ) -> Optional[Value]:
+    def _call_library(self, name: str, given: _Given, frame: _Frame) -> Optional[Value]:
         """Returns None if the function is of no interest."""
+        node = given.node
         if name in known_calls.RANK_FUNCTIONS:
             return Value(differs=Origin("rank", frame.module.source(node), node.lineno))
         if name in known_calls.MESSAGES:
@@ -769,7 +766,7 @@ class Walker:
         collectives = (known_calls.COLLECTIVES, known_calls.CHECKPOINTS, known_calls.METHODS)
         if not any(name in table for table in collectives):
             return None
-        self._add_call(name, self._groups(name, node, arguments, named, frame), node, frame)
+        self._add_call(name, self._groups(name, given, frame), node, frame)
         if name in known_calls.AGREEMENTS and node.args:
             self._agree(node.args[0], frame)
         asynchronous = next((k.value for k in node.keywords if k.arg == "async_op"), None)
@@ -777,24 +774,17 @@ class Walker:
             return Value(work="collective")
         return UNKNOWN
 
-    def _groups(
-        self,
-        name: str,
-        node: ast.Call,
-        arguments: list[Value],
-        named: dict[Optional[str], Value],
-        frame: _Frame,
-    ) -> frozenset[str]:
+    def _groups(self, name: str, given: _Given, frame: _Frame) -> frozenset[str]:
+        node = given.node
         position = known_calls.COLLECTIVES.get(name, len(node.args))
         for key in ("group", "process_group"):
-            if key in named:
-                value = named[key]
+            if key in given.named:
+                value = given.named[key]
                 text = next(frame.module.source(k.value) for k in node.keywords if k.arg == key)
                 return value.groups or frozenset([text])
         if position < len(node.args):
-            return arguments[position].groups or frozenset(
-                [frame.module.source(node.args[position])]
-            )
+            text = frame.module.source(node.args[position])
+            return given.values[position].groups or frozenset([text])
         return frozenset([WORLD])
 
     def _new_group(self, node: ast.Call, frame: _Frame) -> str:
@@ -823,16 +813,10 @@ class Walker:
             if isinstance(owner, Instance):
                 owner.of.agreed.add(node.attr)
 
-    def _call_unknown(
-        self,
-        node: ast.Call,
-        arguments: list[Value],
-        named: dict[Optional[str], Value],
-        frame: _Frame,
-    ) -> Value:
+    def _call_unknown(self, given: _Given, frame: _Frame) -> Value:
         """Returns the value of a call of a function that is not of the script."""
+        node = given.node
         path = self._path(node.func, frame)
-        method = isinstance(node.func, ast.Attribute)
         last = node.func.attr if isinstance(node.func, ast.Attribute) else path
         here = Origin("", frame.module.source(node), node.lineno)
         if last in known_calls.RANK_FUNCTIONS:
@@ -850,18 +834,16 @@ class Walker:
         if syntax.is_loss(last):
             return Value(differs=dataclasses.replace(here, kind="loss"))
         if last == "Thread" or last == "submit":
-            target = named.get("target") or (arguments[0] if arguments else UNKNOWN)
+            target = given.named.get("target") or (given.values[0] if given.values else UNKNOWN)
             if isinstance(target.thing, Function):
                 self._threads.append((frame.module, node, target.thing))
             return UNKNOWN
-        owner = (
-            self._value(node.func.value, frame) if isinstance(node.func, ast.Attribute) else UNKNOWN
-        )
-        if last in ("reverse", "sort") and isinstance(node.func, ast.Attribute):
-            self._reorder(node.func.value, last, frame)
-        return self._passed_on(
-            path, last, node, [owner, *arguments] if method else arguments, frame
-        )
+        values = given.values
+        if isinstance(node.func, ast.Attribute):
+            values = [self._value(node.func.value, frame), *values]
+            if last in ("reverse", "sort"):
+                self._reorder(node.func.value, last, frame)
+        return self._passed_on(path, last, node, values, frame)
 
     def _reorder(self, node: ast.expr, last: str, frame: _Frame) -> None:
         if isinstance(node, ast.Name):
