@@ -181,7 +181,7 @@ c_code {
            gave_up ? " gave up" : "");
   }
 
-  /* Reads the lines `hidden TYPE NAME = N;` and `hidden TYPE NAME[SIZE] = {N, ...};`. */
+  /* Reads the lines `NAME = N, ...`; `-` is NONE. */
   static void read_tables(void) {
     const char *path = getenv("PIPESIM_PLAN");
     const char *most = getenv("PIPESIM_MOST_STATES");
@@ -195,13 +195,15 @@ c_code {
       int i = 0;
       int t = 0;
       const int known = (int)(sizeof all_tables / sizeof all_tables[0]);
-      if (sscanf(line, "hidden %*s %63[a-z_]", name) != 1 || !next) continue;
+      if (sscanf(line, "%63[a-z_]", name) != 1 || !next) continue;
       for (t = 0; t < known && strcmp(all_tables[t].name, name) != 0; ++t) { }
       if (t == known) refuse("no such table", name);
-      for (next += strcspn(next, "0123456789"); *next; next += strcspn(next, "0123456789")) {
-        const long value = strtol(next, &next, 10);
+      for (next += strcspn(next, "-0123456789"); *next; next += strcspn(next, "-0123456789")) {
+        const int none = *next == '-';
+        const long value = none ? 255 : strtol(next, &next, 10);
+        next += none;
         if (i == all_tables[t].room) refuse("the plan is too large", name);
-        if (value > (all_tables[t].wide ? 32767 : 255)) refuse("a number is too large", name);
+        if (value > (all_tables[t].wide ? 32767 : 254 + none)) refuse("a number is too large", name);
         if (all_tables[t].wide) {
           ((short *)all_tables[t].at)[i++] = (short)value;
         } else {

@@ -1,15 +1,11 @@
-// Collects all tables as names and numbers, which are bytes in the model. A table has the size that
-// the plan gives, and at least 1: Promela has no empty arrays.
+// Writes all tables as names and numbers, which are bytes in the model, some of them shorts.
 #include "tests/oracle/promela_writer.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
-#include <utility>
+#include <string>
 #include <vector>
-
-#include <fmt/format.h>
 
 namespace pipesim::formats {
 namespace {
@@ -27,21 +23,10 @@ using sim::Role;
 using sim::StreamId;
 using sim::ThreadId;
 
-// Limits of SPIN: numbers of processes and channels, and of messages in a channel.
-constexpr std::size_t kMaxProcesses = 250;
-constexpr std::size_t kMaxChannels = 250;
-constexpr std::size_t kMaxInChannel = 255;
-constexpr std::uint32_t kNothing = 0xffffffff;  // written as NONE, 255
-constexpr std::uint32_t kMaxNumber = 254;
+constexpr std::uint32_t kNothing = 0xffffffff;  // written as -, in the model NONE
 constexpr std::uint32_t kMaxShort = 32766;
 
-/// One table, or a single number.
-struct Table {
-  std::string name;
-  std::string size;  // macro of the array size; empty: a single number
-  std::vector<std::uint32_t> numbers;
-  bool is_short = false;  // whether the type is short instead of byte
-};
+using Numbers = std::vector<std::uint32_t>;
 
 class Tables {
  public:
@@ -53,15 +38,9 @@ class Tables {
     add_collectives();
     add_communicators();
     add_calls();
-    add_queues();
   }
 
-  std::string text() const;
-  bool too_large() const {
-    return largest() > kMaxNumber ||
-           std::max({size_of("INBOX"), size_of("QUEUE"), size_of("MAILBOX"), size_of("ROOM")}) >
-               kMaxInChannel;
-  }
+  const std::string& text() const { return text_; }
 
  private:
   void add_counts();
@@ -74,58 +53,40 @@ class Tables {
   void add_communicators();
   void add_calls();
   void add_sorts();
-  void add_queues();
 
-  void add_number(const std::string& name, std::uint32_t number) {
-    tables_.push_back({name, "", {number}});
-  }
-  void add_size(const std::string& macro, std::size_t size) {
-    sizes_.emplace_back(macro, std::max<std::size_t>(size, 1));
-  }
-  std::vector<std::uint32_t>& add(const std::string& name, const std::string& size) {
-    tables_.push_back({name, size, {}});
-    return tables_.back().numbers;
+  void add(const char* name, const Numbers& numbers);
+  void add_number(const char* name, std::size_t number) {
+    add(name, {static_cast<std::uint32_t>(number)});
   }
 
   /// Adds a table with a number for each item of `items`.
   template <typename Items, typename NumberOf>
-  void add_each(const std::string& name, const std::string& size, const Items& items,
-                NumberOf number_of) {
-    std::vector<std::uint32_t>& numbers = add(name, size);
+  void add_each(const char* name, const Items& items, NumberOf number_of) {
+    Numbers numbers;
     for (const auto& item : items) numbers.push_back(number_of(item));
+    add(name, numbers);
   }
 
-  std::uint32_t largest() const;
-  std::size_t size_of(const std::string& macro) const;
   std::uint32_t member_of(CommunicatorId id, RankId rank) const;
   std::uint32_t signature_of(const sim::Signature& signature);
   bool starts(const sim::Actor& actor) const;
 
   const Plan& plan_;
-  std::vector<std::pair<std::string, std::size_t>> sizes_;
-  std::vector<Table> tables_;
+  std::string text_;
   std::vector<sim::Signature> signatures_;  // the distinct signatures
 };
 
+void Tables::add(const char* name, const Numbers& numbers) {
+  text_ += name;
+  const char* before = " = ";
+  for (const std::uint32_t number : numbers) {
+    text_ += before + (number == kNothing ? "-" : std::to_string(number));
+    before = ", ";
+  }
+  text_ += '\n';
+}
+
 void Tables::add_counts() {
-  add_size("THREADS", plan_.threads.size());
-  add_size("STREAMS", plan_.streams.size());
-  add_size("ACTORS", plan_.actors.size());
-  add_size("INPUTS", plan_.inputs.size());
-  add_size("REGISTERS", plan_.registers.size());
-  add_size("EDGES", plan_.edges.size());
-  add_size("COLLECTIVES", plan_.collectives.size());
-  add_size("MEMBERS", plan_.members.size());
-  add_size("COMMUNICATORS", plan_.communicators.size());
-  add_size("RANKS_IN", plan_.communicator_ranks.size());
-  add_size("AFTERS", plan_.afters.size());
-  add_size("DEPENDENTS", plan_.dependents.size());
-  add_size("SYNCHRONIZED", plan_.synchronized.size());
-  add_size("SIGNALS", plan_.signals.size());
-  add_size("LOCKS", plan_.locks.size());
-  add_size("CALLS", plan_.calls.size());
-  add_size("CHANNELS", plan_.channels.size());
-  add_size("PROGRAM", plan_.op_count);
   add_number("threads", plan_.threads.size());
   add_number("streams", plan_.streams.size());
   add_number("actors", plan_.actors.size());
@@ -133,14 +94,14 @@ void Tables::add_counts() {
   add_number("communicators", plan_.communicators.size());
   add_number("calls", plan_.calls.size());
   add_number("channels", plan_.channels.size());
-  tables_.push_back({"acts", "", {static_cast<std::uint32_t>(plan_.op_count)}, true});
+  add_number("acts", plan_.op_count);
 }
 
 void Tables::add_hosts() {
-  std::vector<std::uint32_t> is_program;
-  std::vector<std::uint32_t> begin;
-  std::vector<std::uint32_t> end;
-  std::vector<std::uint32_t> program;
+  Numbers is_program;
+  Numbers begin;
+  Numbers end;
+  Numbers program;
   for (const sim::Thread& thread : plan_.threads) {
     is_program.push_back(thread.order == sim::ThreadOrder::kProgram ? 1 : 0);
     begin.push_back(static_cast<std::uint32_t>(program.size()));
@@ -149,34 +110,33 @@ void Tables::add_hosts() {
     }
     end.push_back(static_cast<std::uint32_t>(program.size()));
   }
-  tables_.push_back({"thread_program", "THREADS", is_program});
-  tables_.push_back({"thread_acts", "THREADS", begin, true});
-  tables_.push_back({"thread_acts_end", "THREADS", end, true});
-  tables_.push_back({"program", "PROGRAM", program});
-  std::vector<std::uint32_t> limits;
+  add("thread_program", is_program);
+  add("thread_acts", begin);
+  add("thread_acts_end", end);
+  add("program", program);
+  Numbers limits;
   for (const sim::Stream& stream : plan_.streams) {
     // A launch queue never holds more ops than the plan has.
     limits.push_back(std::min(stream.launch_queue, static_cast<std::uint32_t>(plan_.op_count)));
   }
-  tables_.push_back({"stream_limit", "STREAMS", limits, true});
-  add_each("stream_dependents", "STREAMS", plan_.streams,
+  add("stream_limit", limits);
+  add_each("stream_dependents", plan_.streams,
            [](const sim::Stream& stream) { return stream.dependents; });
-  add_each("stream_dependents_end", "STREAMS", plan_.streams,
+  add_each("stream_dependents_end", plan_.streams,
            [](const sim::Stream& stream) { return stream.dependents_end; });
-  add_each("dependents", "DEPENDENTS", plan_.dependents,
-           [](StreamId stream) { return stream.value; });
+  add_each("dependents", plan_.dependents, [](StreamId stream) { return stream.value; });
   add_devices();
 }
 
 // Adds devices with limited kernel slots or queues; other devices are not in the model. All
 // hardware queues share one numbering.
 void Tables::add_devices() {
-  std::vector<std::uint32_t> device_of(plan_.devices.size(), kNothing);
-  std::vector<std::uint32_t> first_queue(plan_.devices.size(), 0);
-  std::vector<std::uint32_t> resident;
-  std::vector<std::uint32_t> order;
-  std::vector<std::uint32_t> holds;
-  std::vector<std::uint32_t> free;
+  Numbers device_of(plan_.devices.size(), kNothing);
+  Numbers first_queue(plan_.devices.size(), 0);
+  Numbers resident;
+  Numbers order;
+  Numbers holds;
+  Numbers free;
   std::uint32_t queues = 0;
   for (const DeviceId id : ids_of(plan_.devices)) {
     const sim::Device& device = plan_.devices[id];
@@ -189,8 +149,8 @@ void Tables::add_devices() {
     holds.push_back(device.holds_queues ? 1 : 0);
     free.push_back(device.starts_freely() ? 1 : 0);
   }
-  std::vector<std::uint32_t> devices;
-  std::vector<std::uint32_t> queue_of;
+  Numbers devices;
+  Numbers queue_of;
   for (const sim::Stream& stream : plan_.streams) {
     const bool limited = stream.device.valid() && plan_.devices[stream.device].limited();
     const bool queued = limited && plan_.devices[stream.device].hardware_queues > 0;
@@ -198,14 +158,12 @@ void Tables::add_devices() {
     queue_of.push_back(queued ? first_queue[stream.device.value] + stream.hardware_queue
                               : kNothing);
   }
-  add_size("DEVICES", resident.size());
-  add_size("HARDWARE_QUEUES", queues);
-  add("stream_device", "STREAMS") = devices;
-  add("stream_hardware_queue", "STREAMS") = queue_of;
-  tables_.push_back({"device_resident", "DEVICES", resident, true});
-  add("device_order", "DEVICES") = order;
-  add("device_holds", "DEVICES") = holds;
-  add("device_free", "DEVICES") = free;
+  add("stream_device", devices);
+  add("stream_hardware_queue", queue_of);
+  add("device_resident", resident);
+  add("device_order", order);
+  add("device_holds", holds);
+  add("device_free", free);
 }
 
 bool Tables::starts(const sim::Actor& actor) const {
@@ -216,8 +174,8 @@ bool Tables::starts(const sim::Actor& actor) const {
 }
 
 void Tables::add_actors() {
-  const auto each = [&](const std::string& name, auto number_of) {
-    add_each(name, "ACTORS", plan_.actors, number_of);
+  const auto each = [&](const char* name, auto number_of) {
+    add_each(name, plan_.actors, number_of);
   };
   using Actor = sim::Actor;
   each("actor_thread", [](const Actor& actor) { return actor.thread.value; });
@@ -249,22 +207,19 @@ void Tables::add_actors() {
   each("actor_collects", [](const Actor& actor) { return actor.collects ? 1U : 0U; });
   each("actor_calls", [](const Actor& actor) { return actor.calls; });
   each("actor_calls_end", [](const Actor& actor) { return actor.calls_end; });
-  add_each("inputs", "INPUTS", plan_.inputs, [](EdgeId edge) { return edge.value; });
-  add_each("synchronized", "SYNCHRONIZED", plan_.synchronized,
-           [](StreamId stream) { return stream.value; });
-  add_each("after_actor", "AFTERS", plan_.afters,
-           [](const sim::After& after) { return after.actor.value; });
-  add_each("after_ahead", "AFTERS", plan_.afters,
-           [](const sim::After& after) { return after.ahead; });
+  add_each("inputs", plan_.inputs, [](EdgeId edge) { return edge.value; });
+  add_each("synchronized", plan_.synchronized, [](StreamId stream) { return stream.value; });
+  add_each("after_actor", plan_.afters, [](const sim::After& after) { return after.actor.value; });
+  add_each("after_ahead", plan_.afters, [](const sim::After& after) { return after.ahead; });
   add_needs();
 }
 
 // Adds the communicators that each op needs, in order.
 void Tables::add_needs() {
-  std::vector<std::uint32_t> begin;
-  std::vector<std::uint32_t> end;
-  std::vector<std::uint32_t> communicators;
-  std::vector<std::uint32_t> ranks;
+  Numbers begin;
+  Numbers end;
+  Numbers communicators;
+  Numbers ranks;
   const auto need = [&](CommunicatorId id, std::uint32_t rank) {
     communicators.push_back(id.value);
     ranks.push_back(rank);
@@ -283,11 +238,10 @@ void Tables::add_needs() {
     }
     end.push_back(static_cast<std::uint32_t>(ranks.size()));
   }
-  add_size("NEEDS", ranks.size());
-  add("actor_needs", "ACTORS") = begin;
-  add("actor_needs_end", "ACTORS") = end;
-  add("need_communicator", "NEEDS") = communicators;
-  add("need_rank", "NEEDS") = ranks;
+  add("actor_needs", begin);
+  add("actor_needs_end", end);
+  add("need_communicator", communicators);
+  add("need_rank", ranks);
 }
 
 std::uint32_t Tables::member_of(CommunicatorId id, RankId rank) const {
@@ -298,8 +252,8 @@ std::uint32_t Tables::member_of(CommunicatorId id, RankId rank) const {
 }
 
 void Tables::add_registers() {
-  const auto each = [&](const std::string& name, auto number_of) {
-    add_each(name, "REGISTERS", plan_.registers, number_of);
+  const auto each = [&](const char* name, auto number_of) {
+    add_each(name, plan_.registers, number_of);
   };
   using Register = sim::Register;
   each("register_producer", [](const Register& reg) { return reg.producer.value; });
@@ -309,8 +263,8 @@ void Tables::add_registers() {
   each("register_in_place", [](const Register& reg) { return reg.in_place.value; });
   each("register_edges", [](const Register& reg) { return reg.edges; });
   each("register_edges_end", [](const Register& reg) { return reg.edges_end; });
-  const auto each_edge = [&](const std::string& name, auto number_of) {
-    add_each(name, "EDGES", plan_.edges, number_of);
+  const auto each_edge = [&](const char* name, auto number_of) {
+    add_each(name, plan_.edges, number_of);
   };
   using Edge = sim::Edge;
   each_edge("edge_register", [](const Edge& edge) { return edge.source.value; });
@@ -322,27 +276,27 @@ void Tables::add_registers() {
 }
 
 void Tables::add_collectives() {
-  const auto each = [&](const std::string& name, auto number_of) {
-    add_each(name, "COLLECTIVES", plan_.collectives, number_of);
+  const auto each = [&](const char* name, auto number_of) {
+    add_each(name, plan_.collectives, number_of);
   };
   each("collective_members", [](const sim::Collective& it) { return it.members; });
   each("collective_members_end", [](const sim::Collective& it) { return it.members_end; });
-  add_each("member_actor", "MEMBERS", plan_.members,
+  add_each("member_actor", plan_.members,
            [](const sim::Member& member) { return member.actor.value; });
 }
 
 void Tables::add_communicators() {
-  const auto each = [&](const std::string& name, auto number_of) {
-    add_each(name, "COMMUNICATORS", plan_.communicators, number_of);
+  const auto each = [&](const char* name, auto number_of) {
+    add_each(name, plan_.communicators, number_of);
   };
   using Communicator = sim::Communicator;
   each("communicator_exists", [](const Communicator& it) { return it.at_first_use ? 0U : 1U; });
   each("communicator_waits", [](const Communicator& it) { return it.waits_for_device ? 1U : 0U; });
   each("communicator_ranks", [](const Communicator& it) { return it.ranks; });
   each("communicator_ranks_end", [](const Communicator& it) { return it.ranks_end; });
-  std::vector<std::uint32_t> begin;
-  std::vector<std::uint32_t> end;
-  std::vector<std::uint32_t> streams;
+  Numbers begin;
+  Numbers end;
+  Numbers streams;
   for (const Communicator& communicator : plan_.communicators) {
     begin.push_back(static_cast<std::uint32_t>(streams.size()));
     for (const StreamId stream : ids_of(plan_.streams)) {
@@ -355,10 +309,9 @@ void Tables::add_communicators() {
     }
     end.push_back(static_cast<std::uint32_t>(streams.size()));
   }
-  add_size("STREAMS_IN", streams.size());
-  add("communicator_streams", "COMMUNICATORS") = begin;
-  add("communicator_streams_end", "COMMUNICATORS") = end;
-  add("stream_of_communicator", "STREAMS_IN") = streams;
+  add("communicator_streams", begin);
+  add("communicator_streams_end", end);
+  add("stream_of_communicator", streams);
 }
 
 // Returns the number of a signature among the distinct signatures. The model only compares these
@@ -373,9 +326,8 @@ std::uint32_t Tables::signature_of(const sim::Signature& signature) {
 // Adds, for each execution of a send or recv, a number for the properties that must match: those of
 // its signature, with the tag in place of the root.
 void Tables::add_sorts() {
-  std::vector<std::uint32_t> begin;
-  std::vector<std::uint32_t> sorts;
-  std::vector<std::size_t> mailbox(plan_.channels.size(), 0);
+  Numbers begin;
+  Numbers sorts;
   for (const sim::Call& call : plan_.calls) {
     begin.push_back(static_cast<std::uint32_t>(sorts.size()));
     if (call.kind == sim::CallKind::kCollective) continue;
@@ -385,19 +337,14 @@ void Tables::add_sorts() {
       sort.root = call.tag + k * call.tag_step;
       sorts.push_back(signature_of(sort));
     }
-    if (call.buffered || call.steps > 0) {
-      mailbox[call.channel.value] += plan_.actors[call.actor].ops;
-    }
   }
-  add_size("SORTS", sorts.size());
-  add("call_sorts", "CALLS") = begin;
-  add("sorts", "SORTS") = sorts;
-  add_size("MAILBOX", mailbox.empty() ? 0 : *std::max_element(mailbox.begin(), mailbox.end()));
+  add("call_sorts", begin);
+  add("sorts", sorts);
 }
 
 void Tables::add_calls() {
-  const auto each = [&](const std::string& name, auto number_of) {
-    add_each(name, "CALLS", plan_.calls, number_of);
+  const auto each = [&](const char* name, auto number_of) {
+    add_each(name, plan_.calls, number_of);
   };
   using Call = sim::Call;
   each("call_actor", [](const Call& call) { return call.actor.value; });
@@ -414,87 +361,6 @@ void Tables::add_calls() {
   each("call_stage", [](const Call& call) { return call.stage; });
   each("call_signature", [this](const Call& call) { return signature_of(call.signature); });
   add_sorts();
-}
-
-// Adds the capacities of queues: the largest number of messages in an inbox, and of ops and marks
-// in a stream.
-void Tables::add_queues() {
-  std::vector<std::size_t> inbox(plan_.threads.size(), 0);
-  std::vector<std::size_t> queue(plan_.streams.size(), 0);
-  std::size_t synchronizes = 0;
-  const auto add_to = [](std::vector<std::size_t>& sums, std::uint32_t place, std::size_t more) {
-    sums[place] += more;
-  };
-  for (const sim::Actor& actor : plan_.actors) {
-    add_to(inbox, actor.thread.value, 1);  // the start message
-    if (actor.stream.valid()) add_to(queue, actor.stream.value, actor.ops);
-    if (actor.role == Role::kSynchronize) ++synchronizes;
-  }
-  for (const StreamId id : ids_of(plan_.streams)) {
-    queue[id.value] = std::min<std::size_t>(queue[id.value], plan_.streams[id].launch_queue);
-  }
-  for (const sim::Edge& edge : plan_.edges) {
-    const sim::Register& reg = plan_.registers[edge.source];
-    const sim::Actor& consumer = plan_.actors[edge.consumer];
-    add_to(inbox, consumer.thread.value, reg.slots);
-    add_to(inbox, plan_.actors[reg.producer].thread.value, reg.slots);
-    if (edge.in_place.valid()) add_to(queue, consumer.stream.value, reg.slots);
-  }
-  const std::size_t marks =
-      plan_.communicators.size() + std::min<std::size_t>(synchronizes, plan_.threads.size());
-  const auto most = [](const std::vector<std::size_t>& sums) {
-    return sums.empty() ? 0 : *std::max_element(sums.begin(), sums.end());
-  };
-  std::size_t device_queue = 0;
-  for (const sim::Device& device : plan_.devices) {
-    std::size_t ops = 0;
-    for (std::uint32_t i = device.streams; i < device.streams_end && device.limited(); ++i) {
-      ops += queue[plan_.device_streams[i].value];
-    }
-    device_queue = std::max(device_queue, ops);
-  }
-  add_size("ROOM", device_queue);
-  add_size("INBOX", most(inbox));
-  add_size("QUEUE", most(queue) + marks);
-}
-
-std::uint32_t Tables::largest() const {
-  // Messages in inboxes and entries of streams share one numbering.
-  std::uint32_t largest = plan_.actors.size() + 2 * plan_.edges.size() +
-                          plan_.communicators.size() + plan_.threads.size();
-  for (const Table& table : tables_) {
-    for (const std::uint32_t number : table.numbers) {
-      if (number != kNothing && !table.is_short) largest = std::max(largest, number);
-    }
-  }
-  return std::max(largest, static_cast<std::uint32_t>(plan_.op_count));
-}
-
-std::size_t Tables::size_of(const std::string& macro) const {
-  const auto is_it = [&](const auto& size) { return size.first == macro; };
-  return std::find_if(sizes_.begin(), sizes_.end(), is_it)->second;
-}
-
-std::string Tables::text() const {
-  const auto written = [](std::uint32_t number) {
-    return number == kNothing ? "255" : fmt::to_string(number);
-  };
-  std::string text;
-  const auto out = std::back_inserter(text);
-  for (const Table& table : tables_) {
-    const char* const type = table.is_short ? "short" : "NUMBER";
-    if (table.size.empty()) {
-      fmt::format_to(out, "hidden {} {} = {};\n", type, table.name, table.numbers.front());
-      continue;
-    }
-    fmt::format_to(out, "hidden {} {}[{}] = {{", type, table.name, table.size);
-    if (table.numbers.empty()) text += "0";
-    for (std::size_t i = 0; i < table.numbers.size(); ++i) {
-      fmt::format_to(out, "{}{}", i == 0 ? "" : ", ", written(table.numbers[i]));
-    }
-    text += "};\n";
-  }
-  return text;
 }
 
 }  // namespace
@@ -515,17 +381,6 @@ std::string promela_obstacle(const Plan& plan) {
                plan.devices[plan.streams[actor.stream].device].resident > 0;
       })) {
     return "kernels need several SMs";
-  }
-  const std::size_t processes = std::size_t{1} + plan.threads.size() + plan.streams.size() +
-                                plan.collectives.size() + plan.communicators.size() +
-                                plan.channels.size() + plan.calls.size();
-  std::size_t hardware_queues = 0;
-  for (const sim::Device& device : plan.devices) hardware_queues += device.hardware_queues;
-  const std::size_t channels = plan.threads.size() + std::size_t{2} * plan.streams.size() +
-                               plan.locks.size() + plan.channels.size() +
-                               std::size_t{2} * plan.devices.size() + hardware_queues;
-  if (processes > kMaxProcesses || channels > kMaxChannels || Tables(plan).too_large()) {
-    return "it is too large for SPIN";
   }
   return "";
 }

@@ -8,12 +8,12 @@
 
 namespace pipesim::formats {
 
-/// Returns why `plan` cannot be written, as the end of a sentence ("it has ..."); empty if `plan`
-/// can be written.
+/// Returns why the model lacks a part of `plan`, as the end of a sentence ("it has ..."); empty if
+/// it lacks nothing. The model itself refuses plans that are too large.
 std::string promela_obstacle(const sim::Plan& plan);
 
-/// Returns the tables of `plan`, one per line: a file that the generic model reads at run time. The
-/// plan must have no obstacle.
+/// Returns the tables of `plan`, one per line: a file that the model reads at run time. The plan
+/// must have no obstacle.
 std::string promela_tables(const sim::Plan& plan);
 
 }  // namespace pipesim::formats
