@@ -141,9 +141,10 @@ std::vector<std::string> dropped_sends(const Record& record) {
                       "gloo cancels the message unless its recv was posted before");
 }
 
-std::vector<std::string> dropped_recvs(const Record& record, RecordRules rules) {
+DroppedRecvs dropped_recvs(const Record& record, RecordRules rules) {
   const Messages sent = sent_messages(record);
   RanksByPlace by_place;
+  DroppedRecvs found;
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     CallsByWork recvs;
     std::vector<const RecordEntry*> dropped;
@@ -155,25 +156,13 @@ std::vector<std::string> dropped_recvs(const Record& record, RecordRules rules) 
       const bool counts = is_gloo_recv(record, rules, entry) && bytes_met(entry, rank, sent) >= 0;
       if (counts) recvs.emplace(entry.work, &entry);
     }
-  }
-  return sentences_of(record, by_place, "nothing keeps the Work of a recv",
-                      "gloo breaks the connection of its ranks if the send comes later");
-}
-
-bool drops_smaller_recv(const Record& record, RecordRules rules) {
-  const Messages sent = sent_messages(record);
-  for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
-    CallsByWork recvs;
-    std::vector<const RecordEntry*> dropped;
-    for (const RecordEntry& entry : record.ranks[rank].entries) {
-      add_dropped(entry, recvs, dropped);
-      if (is_gloo_recv(record, rules, entry)) recvs.emplace(entry.work, &entry);
-    }
     for (const RecordEntry* recv : dropped) {
-      if (bytes_met(*recv, rank, sent) > recv->bytes) return true;
+      found.any_smaller = found.any_smaller || bytes_met(*recv, rank, sent) > recv->bytes;
     }
   }
-  return false;
+  found.breaking = sentences_of(record, by_place, "nothing keeps the Work of a recv",
+                                "gloo breaks the connection of its ranks if the send comes later");
+  return found;
 }
 
 std::vector<std::string> closed_connections(const Record& record, RecordRules rules) {

@@ -15,14 +15,17 @@ namespace pipesim::models {
 /// them. Each result is one sentence without its period.
 std::vector<std::string> dropped_sends(const Record& record);
 
-/// Reports the recvs that may break a connection of gloo: Python collected their Works before
-/// anything waited for them, a send matches them, and their rank uses the connection afterwards.
-/// Each result is one sentence without its period.
-std::vector<std::string> dropped_recvs(const Record& record, RecordRules rules);
+/// The recvs that gloo may cancel: Python collected their Works before anything waited for them.
+struct DroppedRecvs {
+  // Recvs that may break a connection of gloo: a send matches them, and their rank uses the
+  // connection afterwards. Each is one sentence without its period.
+  std::vector<std::string> breaking;
+  // Whether a recv has less room than a send that it can match. If gloo does not cancel the recv,
+  // the message ends the process of its rank.
+  bool any_smaller = false;
+};
 
-/// Whether a recv that gloo may cancel has less room than a send that it can match. If gloo does
-/// not cancel the recv, the message ends the process of its rank.
-bool drops_smaller_recv(const Record& record, RecordRules rules);
+DroppedRecvs dropped_recvs(const Record& record, RecordRules rules);
 
 /// Reports timed-out waits for gloo messages: after a timeout, gloo closes the rank's connections
 /// in the group. Each result is one sentence without its period.

@@ -191,6 +191,13 @@ std::string cut_values_text(const Record& record) {
   return text + " ('--limit " + std::to_string(largest / kKiB + 1) + "KiB' exchanges all)";
 }
 
+// Returns the name of the assumption that an entry makes; empty: none.
+std::string note_of(const Record& record, const RecordEntry& entry) {
+  if (entry.any_source) return "any_source";
+  if (entry.kind == EntryKind::kPoll && !entry.never) return "polls";
+  return entry.kind == EntryKind::kNote ? record.texts[entry.text] : "";
+}
+
 }  // namespace
 
 std::map<std::int64_t, Ranks> clashing_new_groups(const Record& record) {
@@ -232,19 +239,20 @@ std::vector<std::string> record_basis(const Record& record) {
   std::vector<std::string> basis;
   std::size_t made_up = 0;
   const RecordEntry* first = nullptr;
-  std::map<std::string, std::size_t> notes;
-  for (const RankRecord& rank : record.ranks) {
-    for (const RecordEntry& entry : rank.entries) {
-      if (entry.made_up) {
-        ++made_up;
-        if (first == nullptr) first = &entry;
-      }
-      if (entry.any_source) ++notes["any_source"];
-      if (entry.kind == EntryKind::kPoll && !entry.never) ++notes["polls"];
-      if (entry.kind == EntryKind::kNote) ++notes[record.texts[entry.text]];
+  std::set<std::string> notes;
+  std::map<RecordEnd::Cut, Ranks> cuts;
+  for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
+    const RankRecord& of = record.ranks[rank];
+    for (const RecordEntry& entry : of.entries) {
+      made_up += entry.made_up ? 1 : 0;
+      if (entry.made_up && first == nullptr) first = &entry;
+      const std::string note = note_of(record, entry);
+      if (!note.empty()) notes.insert(note);
     }
+    if (of.end.kind == RecordEnd::Kind::kCut) cuts[of.end.cut].push_back(rank);
   }
-  if (made_up > 0) {
+  if (first != nullptr) {
+    notes.erase("made_up");
     const std::string place = record.place_of(first->place);
     basis.push_back("the results of " + times_text(made_up, "call") + " were made up" +
                     (place.empty() ? "" : ", the first at " + place));
@@ -262,15 +270,9 @@ std::vector<std::string> record_basis(const Record& record) {
       {"timeouts", "timeouts of waits expired only where nothing else could happen"},
       {"threads", kThreadsBasis},
       {"running_threads", kRunningThreadsBasis}};
-  for (const auto& [note, count] : notes) {
+  for (const std::string& note : notes) {
     const auto known = words.find(note);
-    if (note == "made_up" && made_up > 0) continue;
     basis.push_back(known != words.end() ? known->second : note);
-  }
-  std::map<RecordEnd::Cut, Ranks> cuts;
-  for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
-    if (record.ranks[rank].end.kind == RecordEnd::Kind::kCut)
-      cuts[record.ranks[rank].end.cut].push_back(rank);
   }
   for (const auto& [cut, ranks] : cuts) {
     basis.push_back("the record of " + rank_list_text(ranks) +

@@ -68,12 +68,12 @@ RecordDoubts record_doubts(const Record& record, RecordRules rules,
     doubts.proved = doubts.hang = "gloo closes connections after a wait for a message timed out";
     std::move(closed.begin(), closed.end(), std::back_inserter(doubts.rests_on));
   }
-  std::vector<std::string> dead = dropped_recvs(record, rules);
-  if (!dead.empty()) {
+  DroppedRecvs recvs = dropped_recvs(record, rules);
+  if (!recvs.breaking.empty()) {
     doubts.proved = "a dropped recv may break a connection";
-    std::move(dead.begin(), dead.end(), std::back_inserter(doubts.rests_on));
+    std::move(recvs.breaking.begin(), recvs.breaking.end(), std::back_inserter(doubts.rests_on));
   }
-  if (drops_smaller_recv(record, rules)) {
+  if (recvs.any_smaller) {
     doubts.possible = "gloo may cancel a dropped recv before a message comes that is too large";
   }
   std::vector<std::string> set_twice = keys_set_twice(record);

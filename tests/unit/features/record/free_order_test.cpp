@@ -77,7 +77,7 @@ TEST_CASE("a wait that has timed out is not one", "[models][free_order]") {
 
 TEST_CASE("a dropped recv that a send meets may break a connection", "[models][free_order]") {
   const auto sentences = [](const std::string& receiver, RecordRules rules = RecordRules::kGloo) {
-    return models::dropped_recvs(ended({kPlace + isend(1) + wait(1), receiver}), rules);
+    return models::dropped_recvs(ended({kPlace + isend(1) + wait(1), receiver}), rules).breaking;
   };
   const std::string recv =
       "{\"call\": \"recv\", \"g\": \"g0\", \"n\": 1, \"peer\": 0, \"bytes\": 4, \"w\": 1, \"l\": "
@@ -92,7 +92,7 @@ TEST_CASE("a dropped recv that a send meets may break a connection", "[models][f
   CHECK(sentences(kPlace + recv + barrier + wait(1)).empty());  // the handle is kept
   CHECK(sentences(kPlace + recv + drop + barrier, RecordRules::kNccl).empty());
   CHECK(models::dropped_recvs(ended({"", kPlace + recv + drop + barrier}), RecordRules::kGloo)
-            .empty());  // no rank sends
+            .breaking.empty());  // no rank sends
   const auto record = ended({kPlace + isend(1) + wait(1), kPlace + recv + drop + barrier});
   CHECK_FALSE(doubts(record).proved.empty());
   CHECK(doubts(record).hang.empty());
@@ -104,7 +104,7 @@ TEST_CASE("a dropped recv that is too small may be cancelled first", "[models][f
            ", \"bytes\": " + std::to_string(bytes) + ", \"w\": 1}\n";
   };
   const auto drops = [](const std::string& receiver, RecordRules rules = RecordRules::kGloo) {
-    return models::drops_smaller_recv(ended({kPlace + isend(1) + wait(1), receiver}), rules);
+    return models::dropped_recvs(ended({kPlace + isend(1) + wait(1), receiver}), rules).any_smaller;
   };
   const std::string drop = "{\"drop\": 1}\n";
   CHECK(drops(recv("\"peer\": 0", 2) + drop));
