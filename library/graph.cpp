@@ -9,7 +9,7 @@
 #include "models/layers/verifier.hpp"
 #include "viz/report/diagnostic_text.hpp"
 
-#include "features/diff/difference_text.hpp"
+#include "features/diff/difference_report.hpp"
 #include "features/diff/graph_difference.hpp"
 
 namespace pipesim {

@@ -6,7 +6,6 @@
 
 #include "app/cli/command_table.hpp"
 #include "app/cli/help_text.hpp"
-#include "app/cli/man_page.hpp"
 #include "app/commands/commands.hpp"
 #include "app/exit_codes.hpp"
 #include "app/output/console.hpp"

@@ -1,4 +1,4 @@
-// The text of --help, at most 80 columns wide.
+// The help of commands: the text of --help, at most 80 columns wide, and man pages.
 #pragma once
 
 #include <cstddef>
@@ -20,5 +20,8 @@ std::string two_columns(const std::vector<HelpTable>& sections);
 
 /// Returns the help text that follows the names of `option`: its description, values and default.
 std::string option_text(const Option& option);
+
+/// Returns the page of a command, or of main_command(), in roff with the macros of man(7).
+std::string man_page(const Command& command);
 
 }  // namespace pipesim::app

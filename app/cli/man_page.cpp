@@ -1,5 +1,3 @@
-#include "app/cli/man_page.hpp"
-
 #include <cctype>
 #include <string_view>
 

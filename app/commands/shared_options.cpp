@@ -9,7 +9,7 @@
 #include "app/input/input_kinds.hpp"
 #include "app/version.hpp"
 #include "models/result/jitter.hpp"
-#include "viz/report/sarif.hpp"
+#include "viz/report/annotations.hpp"
 
 namespace pipesim::app {
 

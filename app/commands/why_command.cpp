@@ -14,7 +14,7 @@
 #include "models/graph/diagnostics.hpp"
 #include "models/result/why.hpp"
 #include "viz/report/json_report.hpp"
-#include "viz/report/why_text.hpp"
+#include "viz/report/text_report.hpp"
 
 namespace pipesim::app {
 namespace {

@@ -18,7 +18,6 @@
 #include "viz/report/json_report.hpp"
 #include "viz/report/run_log.hpp"
 #include "viz/report/stack_dump.hpp"
-#include "viz/report/summary.hpp"
 #include "viz/report/terminal_timeline.hpp"
 #include "viz/report/text_report.hpp"
 #include "viz/report/words.hpp"

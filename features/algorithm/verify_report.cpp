@@ -12,7 +12,6 @@
 #include "viz/report/json_report.hpp"
 #include "viz/report/report.hpp"
 #include "viz/report/report_lines.hpp"
-#include "viz/report/summary.hpp"
 #include "viz/report/text_report.hpp"
 #include "viz/report/words.hpp"
 

@@ -15,7 +15,6 @@
 #include "viz/report/recorded_text.hpp"
 #include "viz/report/report_lines.hpp"
 #include "viz/report/styled.hpp"
-#include "viz/report/summary.hpp"
 #include "viz/report/text_report.hpp"
 #include "viz/report/words.hpp"
 

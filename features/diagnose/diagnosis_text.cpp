@@ -8,7 +8,6 @@
 #include "models/result/expectation.hpp"
 #include "viz/report/report_lines.hpp"
 #include "viz/report/styled.hpp"
-#include "viz/report/summary.hpp"
 #include "viz/report/table.hpp"
 #include "viz/report/text_report.hpp"
 #include "viz/report/wait_words.hpp"

@@ -12,8 +12,7 @@
 #include "app/output/progress.hpp"
 #include "app/output/views.hpp"
 
-#include "features/diff/difference_page.hpp"
-#include "features/diff/difference_text.hpp"
+#include "features/diff/difference_report.hpp"
 #include "features/diff/graph_difference.hpp"
 #include "features/diff/report_file.hpp"
 #include "features/diff/run_difference.hpp"

@@ -1,5 +1,3 @@
-#include "features/diff/difference_page.hpp"
-
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -11,6 +9,8 @@
 #include "models/graph/diagnostics.hpp"
 #include "viz/page/table_page.hpp"
 #include "viz/report/words.hpp"
+
+#include "features/diff/difference_report.hpp"
 
 namespace pipesim::viz {
 namespace {

@@ -1,5 +1,3 @@
-#include "features/diff/difference_text.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -16,6 +14,8 @@
 #include "viz/report/styled.hpp"
 #include "viz/report/table.hpp"
 #include "viz/report/words.hpp"
+
+#include "features/diff/difference_report.hpp"
 
 namespace pipesim::viz {
 namespace {

@@ -17,8 +17,7 @@
 #include "app/output/views.hpp"
 
 #include "features/fix/fix.hpp"
-#include "features/fix/fix_json.hpp"
-#include "features/fix/fix_text.hpp"
+#include "features/fix/fix_report.hpp"
 #include "features/fix/scenario_edits.hpp"
 
 namespace pipesim::app {

@@ -1,5 +1,3 @@
-#include "features/fix/fix_json.hpp"
-
 #include <string_view>
 
 #include <nlohmann/json.hpp>
@@ -8,6 +6,7 @@
 #include "models/result/expectation.hpp"
 
 #include "features/check/nccl_modes.hpp"
+#include "features/fix/fix_report.hpp"
 
 namespace pipesim::viz {
 namespace {

@@ -1,5 +1,3 @@
-#include "features/fix/fix_text.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -16,6 +14,7 @@
 #include "viz/report/words.hpp"
 
 #include "features/check/nccl_modes.hpp"
+#include "features/fix/fix_report.hpp"
 
 namespace pipesim::viz {
 

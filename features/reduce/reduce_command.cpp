@@ -14,8 +14,7 @@
 #include "formats/scenario/scenario_writer.hpp"
 
 #include "features/reduce/reduce.hpp"
-#include "features/reduce/reduce_json.hpp"
-#include "features/reduce/reduce_text.hpp"
+#include "features/reduce/reduce_report.hpp"
 
 namespace pipesim::app {
 namespace {

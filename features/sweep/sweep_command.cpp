@@ -30,9 +30,7 @@
 
 #include "features/sweep/shard.hpp"
 #include "features/sweep/sweep_journal.hpp"
-#include "features/sweep/sweep_page.hpp"
-#include "features/sweep/sweep_plot.hpp"
-#include "features/sweep/sweep_text.hpp"
+#include "features/sweep/sweep_report.hpp"
 
 namespace pipesim::app {
 namespace {

@@ -1,5 +1,3 @@
-#include "features/sweep/sweep_page.hpp"
-
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -14,7 +12,7 @@
 #include "viz/report/command_text.hpp"
 #include "viz/report/words.hpp"
 
-#include "features/sweep/sweep_plot.hpp"
+#include "features/sweep/sweep_report.hpp"
 
 namespace pipesim::viz {
 namespace {

@@ -1,7 +1,5 @@
 // The SVG is written directly: a plot of two panels needs no library, and the same numbers give the
 // same bytes.
-#include "features/sweep/sweep_plot.hpp"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -14,6 +12,8 @@
 #include "viz/pictures/axis.hpp"
 #include "viz/report/words.hpp"
 #include "viz/report/xml.hpp"
+
+#include "features/sweep/sweep_report.hpp"
 
 namespace pipesim::viz {
 namespace {

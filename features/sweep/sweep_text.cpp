@@ -1,5 +1,3 @@
-#include "features/sweep/sweep_text.hpp"
-
 #include <algorithm>
 #include <set>
 
@@ -14,6 +12,8 @@
 #include "viz/report/styled.hpp"
 #include "viz/report/table.hpp"
 #include "viz/report/words.hpp"
+
+#include "features/sweep/sweep_report.hpp"
 
 namespace pipesim::viz {
 namespace {

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "formats/scenario/keys.hpp"
-#include "formats/scenario/limits.hpp"
 #include "formats/scenario/section_readers.hpp"
 
 namespace pipesim::formats {

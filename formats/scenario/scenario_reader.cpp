@@ -20,7 +20,6 @@
 #include "formats/scenario/cluster_reader.hpp"
 #include "formats/scenario/field_reader.hpp"
 #include "formats/scenario/keys.hpp"
-#include "formats/scenario/limits.hpp"
 #include "formats/scenario/program_reader.hpp"
 #include "formats/scenario/scenario.hpp"
 #include "formats/scenario/schedule_reader.hpp"

@@ -1,4 +1,5 @@
-// Readers for sections of a scenario: `sets`, `groups`, `model`, `faults`, `guards`, `expect`.
+// Readers for sections of a scenario: `sets`, `groups`, `model`, `faults`, `guards`, `expect`; and
+// the limits on its size.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,9 @@
 
 namespace pipesim::formats {
 
-inline constexpr std::int64_t kMaxPort = 65'535;
+// Limits on the numbers of ranks and micro-batches of a job.
+inline constexpr std::int64_t kMaxRanks = 1 << 20;
+inline constexpr std::int64_t kMaxMicroBatches = 1 << 24;
 
 /// Reads the values of `sets:` and `groups:`, which can name each other, into `scenario`. The ranks
 /// must be known; the groups of `parallel:` can already exist.

@@ -34,9 +34,7 @@
 #include "features/record/record_reader.hpp"
 #include "features/record/record_scenario.hpp"
 #include "features/sweep/sweep_file.hpp"
-#include "features/sweep/sweep_page.hpp"
-#include "features/sweep/sweep_plot.hpp"
-#include "features/sweep/sweep_text.hpp"
+#include "features/sweep/sweep_report.hpp"
 
 namespace pipesim::fuzz {
 namespace {

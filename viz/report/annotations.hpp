@@ -1,4 +1,5 @@
-// Problems in files as CI systems show them: next to the line, on the page of a pull request.
+// Problems in files as CI systems and editors show them: next to the line, on the page of a pull
+// request.
 #pragma once
 
 #include <cstdint>
@@ -35,5 +36,8 @@ std::vector<Annotation> annotations_of(const models::Diagnostics& diagnostics,
 /// Returns GitHub Actions workflow commands, one per line: "::error
 /// file=a.yaml,line=3,col=5,...::...".
 std::string github_commands(const std::vector<Annotation>& annotations);
+
+/// Returns a SARIF log of one run with a line end. `version` is the version of pipesim.
+std::string sarif(const std::vector<Annotation>& annotations, std::string_view version);
 
 }  // namespace pipesim::viz

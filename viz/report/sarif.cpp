@@ -1,9 +1,9 @@
-#include "viz/report/sarif.hpp"
-
 #include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "viz/report/annotations.hpp"
 
 namespace pipesim::viz {
 namespace {

@@ -1,5 +1,3 @@
-#include "viz/report/summary.hpp"
-
 #include <algorithm>
 #include <set>
 #include <vector>
@@ -10,6 +8,7 @@
 #include "models/graph/diagnostics.hpp"
 #include "viz/report/command_text.hpp"
 #include "viz/report/report_lines.hpp"
+#include "viz/report/text_report.hpp"
 #include "viz/report/wait_words.hpp"
 #include "viz/report/words.hpp"
 

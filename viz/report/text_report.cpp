@@ -12,10 +12,8 @@
 #include "viz/report/recorded_text.hpp"
 #include "viz/report/report_lines.hpp"
 #include "viz/report/styled.hpp"
-#include "viz/report/summary.hpp"
 #include "viz/report/table.hpp"
 #include "viz/report/wait_words.hpp"
-#include "viz/report/waits_text.hpp"
 #include "viz/report/words.hpp"
 
 namespace pipesim::viz {

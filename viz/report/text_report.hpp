@@ -1,9 +1,13 @@
-// The report of a run as text for people.
+// The report of a run as text for people, and its parts.
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "models/result/explanation.hpp"
+#include "models/result/why.hpp"
 #include "viz/report/report.hpp"
+#include "viz/report/styled.hpp"
 
 namespace pipesim::viz {
 
@@ -24,5 +28,20 @@ std::string hang_text(const Report& report, const TextOptions& options);
 /// Returns the part of the report about ops stuck outside the cycle, followed by the list of all
 /// waits if the report has this list.
 std::string stuck_text(const Report& report, const TextOptions& options);
+
+/// Returns one sentence: who waits for whom, or what failed. Returns an empty text for a run that
+/// completed or was stopped.
+std::string summary_text(const models::Explanation& explanation);
+
+/// Returns the best of the remedies that were tried, or else where to look next.
+std::string advice_text(const Report& report);
+
+/// Returns a numbered stanza per wait. If `cycle`, the last wait leads back to wait 1. With `fold`,
+/// a series of waits that differ only in their ranks shows only its first and last.
+std::string waits_text(const std::vector<models::Wait>& waits, bool cycle, bool fold,
+                       const TextOptions& options);
+
+std::string why_text(const models::Explanation& explanation, const models::Why& why,
+                     const TextOptions& options);
 
 }  // namespace pipesim::viz

@@ -1,5 +1,3 @@
-#include "viz/report/waits_text.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <set>
@@ -7,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/graph/diagnostics.hpp"
+#include "viz/report/text_report.hpp"
 #include "viz/report/wait_words.hpp"
 #include "viz/report/words.hpp"
 

@@ -1,12 +1,10 @@
-#include "viz/report/why_text.hpp"
-
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "models/outside_text.hpp"
 #include "viz/report/report_lines.hpp"
-#include "viz/report/waits_text.hpp"
+#include "viz/report/text_report.hpp"
 #include "viz/report/words.hpp"
 
 namespace pipesim::viz {

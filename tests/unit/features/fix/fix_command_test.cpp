@@ -162,7 +162,7 @@ TEST_CASE("fix: one order of two collectives on all ranks", "[app][fix]") {
   CHECK(contains(result.out, "first on a stream of its own instead of stream 'nccl'"));
 }
 
-TEST_CASE("fix: steps of one name on different ranks are told apart", "[app][fix]") {
+TEST_CASE("fix: steps of one name on different ranks are distinguished", "[app][fix]") {
   // Changing the step of rank 1 removes the hang; changing the step of rank 0 does not.
   const auto result = command({"fix", "-"}, kSameNames);
   CAPTURE(result.out);

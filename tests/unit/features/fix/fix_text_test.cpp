@@ -1,12 +1,11 @@
 // Output of `pipesim fix` for fixes with the same text: one step in several places.
-#include "features/fix/fix_text.hpp"
-
 #include <string>
 
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
 
 #include "features/fix/fix.hpp"
+#include "features/fix/fix_report.hpp"
 
 using namespace pipesim;
 using testing::contains;
@@ -34,7 +33,7 @@ std::size_t count(const std::string& text, const std::string& of) {
 
 }  // namespace
 
-TEST_CASE("fixes that read the same are told once, with all their numbers", "[viz][fix_text]") {
+TEST_CASE("fixes that read the same are reported once, with all their numbers", "[viz][fix_text]") {
   models::FixReport report;
   report.found = models::FixCase::kHangs;
   report.explanation.verdict = sim::Verdict::kDeadlock;

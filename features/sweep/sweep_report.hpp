@@ -1,10 +1,13 @@
-// The results of a parameter sweep: a text table, CSV and JSON (docs/reference/json.md).
+// The results of a parameter sweep: a text table, CSV, JSON (docs/reference/json.md), a picture and
+// a page.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "models/result/explanation.hpp"
 
 #include "features/sweep/parameter_sweep.hpp"
 
@@ -39,5 +42,23 @@ std::string sweep_csv(const SweepReport& report);
 
 /// Returns one JSON object with a line end.
 std::string sweep_json(const SweepReport& report);
+
+/// Returns an SVG plot with two panels: the share of runs that do not complete, and the times of
+/// completed runs (median and range). The x axis is the first variable with numeric values, else
+/// the first variable. Each combination of the other variables is a line with its own color, marker
+/// and dashes.
+std::string sweep_plot(const SweepReport& report, const std::string& made_by = {});
+
+/// Maximum number of hangs on the page, each with the end of its first run.
+inline constexpr std::size_t kMaxPageHangs = 12;
+
+/// Returns the command of the whole sweep, also if the sweep ran in shards: "pipesim sweep a.yaml
+/// --vary acc=1..8 --seeds 4".
+std::string sweep_command_text(const SweepReport& report);
+
+/// Returns the page as HTML. `ends` has the end of the first run of each hang, if known: merged
+/// shards have no scenario to run.
+std::string sweep_page(const SweepReport& report, const std::vector<models::Explanation>& ends,
+                       std::string made_by);
 
 }  // namespace pipesim::viz

@@ -17,4 +17,7 @@ std::string reduce_expectation(const models::Reduction& reduction);
 /// Returns the report as text.
 std::string reduce_text(const models::Reduction& reduction, const std::string& name);
 
+/// Returns one JSON object with a line end. docs/reference/json.md describes every key.
+std::string reduce_json(const models::Reduction& reduction, const std::string& name);
+
 }  // namespace pipesim::viz

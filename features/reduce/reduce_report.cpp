@@ -1,7 +1,9 @@
-#include "features/reduce/reduce_text.hpp"
+#include "features/reduce/reduce_report.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include "models/report_schema.hpp"
 #include "models/result/expectation.hpp"
 #include "viz/report/words.hpp"
 
@@ -68,6 +70,27 @@ std::string reduce_text(const Reduction& reduction, const std::string& name) {
     text += "Not everything was tried: the runs had too many ops in all; reduce the result again\n";
   }
   return text;
+}
+
+std::string reduce_json(const Reduction& reduction, const std::string& name) {
+  using Json = nlohmann::ordered_json;
+  const auto size = [](const JobSize& of) {
+    return Json{{"ranks", of.ranks}, {"actors", of.actors}, {"acts", of.ops}};
+  };
+  Json json = {{"schema", models::kReportSchema},
+               {"scenario", name},
+               {"verdict", models::verdict_name(reduction.hang.verdict)},
+               {"cycle_length", reduction.explanation.cycle.size()},
+               {"before", size(reduction.before)},
+               {"after", size(reduction.after)}};
+  json["parameters"] = Json::object();
+  for (const auto& [parameter, value] : reduction.parameters) {
+    json["parameters"][parameter] = std::stoll(value);
+  }
+  json["layers_once"] = reduction.layers == models::Layers::kOnce;
+  json["runs"] = reduction.runs;
+  json["all_tried"] = !reduction.stopped && !reduction.out_of_budget;
+  return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace pipesim::viz

@@ -1,4 +1,5 @@
-// The differences between two runs, as text and as JSON (docs/reference/json.md).
+// The differences between two runs, as text, as JSON (docs/reference/json.md), and as a page with
+// the ends of both runs side by side.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "models/result/explanation.hpp"
 #include "viz/report/styled.hpp"
 
 #include "features/diff/graph_difference.hpp"
@@ -63,5 +65,10 @@ std::string graph_difference_text(const models::GraphDifference& graph,
 
 /// Returns one JSON object with a line end, with lists in full.
 std::string difference_json(const Difference& difference);
+
+/// Returns the page as HTML. `before` and `after` are null for a side read from a report, which has
+/// only the names of the cycle.
+std::string difference_page(const Difference& difference, const models::Explanation* before,
+                            const models::Explanation* after, std::string made_by);
 
 }  // namespace pipesim::viz

@@ -1,4 +1,4 @@
-// The edits that remove a hang, as JSON.
+// The edits that remove a hang, as text and as JSON.
 #pragma once
 
 #include <string>
@@ -6,6 +6,9 @@
 #include "features/fix/fix.hpp"
 
 namespace pipesim::viz {
+
+/// Returns the report on the scenario of that name.
+std::string fix_text(const models::FixReport& report, const std::string& scenario);
 
 /// Returns one JSON object with a line end. `scenario` is the name of the scenario.
 /// docs/reference/json.md describes every key.
