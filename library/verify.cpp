@@ -24,7 +24,7 @@ Verification verify(const std::string& text, const VerifyOptions& options,
     report.changes = models::try_changes(*algorithm, report, how);
     const viz::VerifyView view{name, *algorithm, report, false};
     Verification result;
-    result.verdict = models::verdict_words(report.verdict);
+    result.verdict = models::words_of(report.verdict).name;
     result.correct = report.verdict == models::AlgoVerdict::kCorrect;
     result.undecided = report.verdict == models::AlgoVerdict::kUndecided;
     for (const viz::Section& each : viz::verify_questions(view)) {

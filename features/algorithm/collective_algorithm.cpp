@@ -16,9 +16,10 @@ constexpr std::array<std::string_view, kAlgoStepKindCount> kStepNames = {
 constexpr std::size_t kAllRanges = std::numeric_limits<std::size_t>::max();
 constexpr int kFirstPlanKind = static_cast<int>(AlgoStepKind::kSyncThreads);
 
+constexpr std::string_view kBufferLetters = "ios";
+
 std::string range_text(const AlgoRange& range, std::uint32_t size) {
-  static constexpr std::array<char, 3> kLetters = {'i', 'o', 's'};
-  std::string text(1, kLetters[static_cast<std::size_t>(range.buffer)]);
+  std::string text(1, kBufferLetters[static_cast<std::size_t>(range.buffer)]);
   text += "[" + std::to_string(range.index);
   if (size != 1) text += ".." + std::to_string(range.index + size) + ")";
   return size == 1 ? text + "]" : text;
@@ -39,6 +40,20 @@ std::string ranges_text(const std::vector<AlgoRange>& ranges, std::uint32_t rank
 }
 
 }  // namespace
+
+AlgoCollective find_collective(std::string_view name) {
+  if (name == "allreduce") return AlgoCollective::kAllReduce;
+  if (name == "allgather") return AlgoCollective::kAllGather;
+  if (name == "alltoall") return AlgoCollective::kAllToAll;
+  const bool reduce_scatter = name == "reduce_scatter" || name == "reducescatter";
+  return reduce_scatter ? AlgoCollective::kReduceScatter : AlgoCollective::kOther;
+}
+
+std::optional<AlgoBuffer> find_buffer(std::string_view letter) {
+  const std::size_t at = letter.size() == 1 ? kBufferLetters.find(letter) : std::string_view::npos;
+  if (at == std::string_view::npos) return std::nullopt;
+  return static_cast<AlgoBuffer>(at);
+}
 
 std::string_view step_name(AlgoStepKind kind) { return kStepNames[static_cast<std::size_t>(kind)]; }
 

@@ -29,7 +29,18 @@ enum class AlgoCollective : std::uint8_t {
   kOther
 };
 
+/// Returns the collective with this name in a file; kOther for unknown names.
+AlgoCollective find_collective(std::string_view name);
+
+/// Whether the chunks of the collective are divided equally among the ranks.
+constexpr bool is_divided(AlgoCollective collective) {
+  return collective != AlgoCollective::kAllReduce && collective != AlgoCollective::kOther;
+}
+
 enum class AlgoBuffer : std::uint8_t { kInput, kOutput, kScratch };
+
+/// Returns the buffer with this letter: 'i', 'o' or 's'.
+std::optional<AlgoBuffer> find_buffer(std::string_view letter);
 
 /// The steps of MSCCL, up to kReduce, then the ops of MSCCL++.
 enum class AlgoStepKind : std::uint8_t {
@@ -190,6 +201,11 @@ std::uint32_t protocol_slots(AlgoProtocol protocol);
 /// Returns the bytes that fit into one slot, with the default buffer sizes: Simple 4 MiB / 8 * 4,
 /// LL 512 KiB / 8 / 2, LL128 576,000.
 std::uint64_t slot_bytes(AlgoProtocol protocol);
+
+/// Limits of pipesim, for both formats.
+inline constexpr std::uint32_t kMaxAlgoRanks = 65'536;
+inline constexpr std::uint32_t kMaxAlgoChunks = 1'000'000;
+inline constexpr std::size_t kMaxAlgoErrors = 20;
 
 /// MSCCL's limit for the chunks of one step (MSCCL_MAX_COUNT, exclusive).
 inline constexpr std::uint32_t kMaxStepCount = 72;

@@ -4,7 +4,6 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -24,7 +23,6 @@ namespace {
 
 using models::AlgoBlock;
 using models::AlgoBuffer;
-using models::AlgoCollective;
 using models::AlgoProtocol;
 using models::AlgoRank;
 using models::AlgoStep;
@@ -42,10 +40,7 @@ constexpr std::uint32_t kMaxSteps = 256;
 constexpr std::uint32_t kMaxRcclBlocks = 64;
 constexpr std::uint32_t kMaxRcclSteps = 64;
 constexpr std::uint32_t kMaxBlocksOfChannel = 32;
-constexpr std::uint32_t kMaxGpus = 65'536;
-constexpr std::uint32_t kMaxChunks = 1'000'000;
 constexpr std::uint32_t kMaxChannels = 1024;
-constexpr std::size_t kMaxErrors = 20;
 
 struct XmlPosition {
   std::int64_t line;    // line, from 1
@@ -169,7 +164,7 @@ class MscclXmlReader {
   }
 
   void begin(std::string_view name, Attributes attributes) {
-    if (diagnostics_.error_count() >= kMaxErrors) {
+    if (diagnostics_.error_count() >= models::kMaxAlgoErrors) {
       XML_StopParser(parser_, XML_FALSE);
       return;
     }
@@ -261,18 +256,11 @@ class MscclXmlReader {
           .notes.emplace_back(kRefused);
     }
     algorithm_.collective_name = text("coll");
-    static const std::map<std::string_view, AlgoCollective> kCollectives = {
-        {"allreduce", AlgoCollective::kAllReduce},
-        {"allgather", AlgoCollective::kAllGather},
-        {"alltoall", AlgoCollective::kAllToAll},
-        {"reduce_scatter", AlgoCollective::kReduceScatter},
-        {"reducescatter", AlgoCollective::kReduceScatter}};
-    const auto known = kCollectives.find(algorithm_.collective_name);
-    if (known != kCollectives.end()) algorithm_.collective = known->second;
+    algorithm_.collective = models::find_collective(algorithm_.collective_name);
     count("nchannels", kMaxChannels);
     algorithm_.chunks_per_loop =
-        static_cast<std::uint32_t>(number("nchunksperloop", 1, kMaxChunks));
-    const auto gpus = static_cast<std::uint32_t>(number("ngpus", 1, kMaxGpus));
+        static_cast<std::uint32_t>(number("nchunksperloop", 1, models::kMaxAlgoChunks));
+    const auto gpus = static_cast<std::uint32_t>(number("ngpus", 1, models::kMaxAlgoRanks));
     algorithm_.ranks.resize(gpus);
     rank_seen_.resize(gpus, false);
     algorithm_.in_place = number("inplace", 0, 1) == 1;
@@ -297,10 +285,7 @@ class MscclXmlReader {
                    "neither in place nor out of place")
           .notes.emplace_back("the algorithm is never used; it is checked as out of place");
     }
-    const bool divided = algorithm_.collective == AlgoCollective::kAllGather ||
-                         algorithm_.collective == AlgoCollective::kAllToAll ||
-                         algorithm_.collective == AlgoCollective::kReduceScatter;
-    if (divided && algorithm_.chunks_per_loop % gpus != 0) {
+    if (models::is_divided(algorithm_.collective) && algorithm_.chunks_per_loop % gpus != 0) {
       error(place_of("nchunksperloop"),
             fmt::format("{} of {} chunks cannot be divided among {} ranks",
                         algorithm_.collective_name, algorithm_.chunks_per_loop, gpus))
@@ -320,9 +305,9 @@ class MscclXmlReader {
     }
     rank_seen_[id] = true;
     rank.place = here();
-    rank.input_chunks = count("i_chunks", kMaxChunks);
-    rank.output_chunks = count("o_chunks", kMaxChunks);
-    rank.scratch_chunks = count("s_chunks", kMaxChunks);
+    rank.input_chunks = count("i_chunks", models::kMaxAlgoChunks);
+    rank.output_chunks = count("o_chunks", models::kMaxAlgoChunks);
+    rank.scratch_chunks = count("s_chunks", models::kMaxAlgoChunks);
   }
 
   std::uint32_t peer(const char* name) {
@@ -347,14 +332,13 @@ class MscclXmlReader {
 
   AlgoBuffer buffer(const char* name) {
     const std::string_view letter = text(name);
-    if (letter == "o") return AlgoBuffer::kOutput;
-    if (letter == "s") return AlgoBuffer::kScratch;
-    if (letter != "i" && find(name) != nullptr) {
+    const std::optional<AlgoBuffer> found = models::find_buffer(letter);
+    if (!found && find(name) != nullptr) {
       error(place_of(name),
             fmt::format("unknown buffer '{}'; they are i, o and s", models::printable(letter)))
           .notes.emplace_back(kRefused);
     }
-    return AlgoBuffer::kInput;
+    return found.value_or(AlgoBuffer::kInput);
   }
 
   void read_step() {
@@ -404,7 +388,7 @@ class MscclXmlReader {
     using Kind = AlgoStepKind;
     const AlgoBuffer source = buffer("srcbuf");
     const AlgoBuffer target = buffer("dstbuf");
-    constexpr std::int64_t kMax = kMaxChunks;
+    constexpr std::int64_t kMax = models::kMaxAlgoChunks;
     const std::int64_t from = number("srcoff", -1, kMax);
     const std::int64_t to = number("dstoff", -1, kMax);
     if (step.kind == Kind::kNop) return;
@@ -472,7 +456,7 @@ class MscclXmlReader {
         error({1, 1},
               fmt::format("gpu {} is missing: 'ngpus' is {}", rank, algorithm_.ranks.size()))
             .notes.emplace_back("that rank would take part without doing anything");
-        if (diagnostics_.error_count() >= kMaxErrors) return;
+        if (diagnostics_.error_count() >= models::kMaxAlgoErrors) return;
         continue;
       }
       check_blocks(rank);
@@ -527,9 +511,9 @@ class MscclXmlReader {
   // Reports connection ends with two thread blocks, which take each other's messages. The real
   // parsers do not check for such ends.
   void check_connections() {
-    for (std::uint32_t rank = 0; rank < algorithm_.ranks.size(); ++rank) {
+    for (const AlgoRank& rank : algorithm_.ranks) {
       Ends ends;
-      for (const AlgoBlock& block : algorithm_.ranks[rank].blocks) {
+      for (const AlgoBlock& block : rank.blocks) {
         for (const bool send : {true, false}) check_end(block, send, ends);
       }
     }

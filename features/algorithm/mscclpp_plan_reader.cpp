@@ -39,11 +39,8 @@ constexpr std::size_t kMaxOpChannels = 8;
 constexpr std::size_t kMaxOpSemaphores = 16;
 constexpr std::uint32_t kMaxBarriers = 16;
 // Limits of pipesim.
-constexpr std::int64_t kMaxPlanGpus = 65'536;
-constexpr std::int64_t kMaxPlanChunks = 1'000'000;
 constexpr std::int64_t kMaxPlanBlocks = 65'536;
 constexpr std::int64_t kMaxParts = 5040;
-constexpr std::size_t kMaxPlanErrors = 20;
 
 // Exception after a reported error; caught at the next op, thread block or GPU.
 struct Refused {};
@@ -98,7 +95,7 @@ class PlanReader {
     try {
       work();
     } catch (const Refused&) {
-      if (diagnostics_.error_count() >= kMaxPlanErrors) throw;
+      if (diagnostics_.error_count() >= models::kMaxAlgoErrors) throw;
     }
   }
 
@@ -159,9 +156,7 @@ class PlanReader {
   }
 
   AlgoBuffer buffer(const YamlValue& at, const std::string& letter) {
-    if (letter == "i") return AlgoBuffer::kInput;
-    if (letter == "o") return AlgoBuffer::kOutput;
-    if (letter == "s") return AlgoBuffer::kScratch;
+    if (const auto found = models::find_buffer(letter)) return *found;
     refuse(at, fmt::format("unknown buffer '{}'; they are i, o and s", models::printable(letter)));
   }
 
@@ -203,8 +198,8 @@ class PlanReader {
     algorithm_.min_bytes = bytes("min_message_size").value_or(0);
     algorithm_.max_bytes = bytes("max_message_size");
     gpus_ = list(need(root, "gpus"));
-    if (gpus_.empty() || static_cast<std::int64_t>(gpus_.size()) > kMaxPlanGpus) {
-      refuse(need(root, "gpus"), fmt::format("a plan has 1 to {} GPUs", kMaxPlanGpus));
+    if (gpus_.empty() || gpus_.size() > models::kMaxAlgoRanks) {
+      refuse(need(root, "gpus"), fmt::format("a plan has 1 to {} GPUs", models::kMaxAlgoRanks));
     }
     algorithm_.ranks.resize(gpus_.size());
     gpu_.resize(gpus_.size());
@@ -223,9 +218,9 @@ class PlanReader {
     }
     AlgoRank& rank = algorithm_.ranks[index];
     rank.place = gpu.place();
-    rank.input_chunks = count(gpu, "input_chunks", kMaxPlanChunks);
-    rank.output_chunks = count(gpu, "output_chunks", kMaxPlanChunks);
-    rank.scratch_chunks = count(gpu, "scratch_chunks", kMaxPlanChunks);
+    rank.input_chunks = count(gpu, "input_chunks", models::kMaxAlgoChunks);
+    rank.output_chunks = count(gpu, "output_chunks", models::kMaxAlgoChunks);
+    rank.scratch_chunks = count(gpu, "scratch_chunks", models::kMaxAlgoChunks);
     for (const YamlValue& semaphore : list(gpu, "semaphores")) {
       rank.semaphores.push_back(count(semaphore, "init_value", 1'000'000));
     }
@@ -284,14 +279,8 @@ class PlanReader {
         algorithm_.channels[ids[i]].other = back->second[i];
       }
     }
-    static const std::map<std::string_view, AlgoCollective> kCollectives = {
-        {"allreduce", AlgoCollective::kAllReduce},
-        {"allgather", AlgoCollective::kAllGather},
-        {"alltoall", AlgoCollective::kAllToAll},
-        {"reducescatter", AlgoCollective::kReduceScatter},
-        {"reduce_scatter", AlgoCollective::kReduceScatter}};
-    const auto known = kCollectives.find(algorithm_.collective_name);
-    if (known == kCollectives.end()) return;
+    const AlgoCollective collective = models::find_collective(algorithm_.collective_name);
+    if (collective == AlgoCollective::kOther) return;
     const auto ranks = static_cast<std::uint32_t>(algorithm_.ranks.size());
     std::uint32_t in = 0;
     std::uint32_t out = 0;
@@ -300,14 +289,11 @@ class PlanReader {
       out = std::max(out, rank.output_chunks);
     }
     std::uint64_t all = std::max(in, out);
-    if (known->second == AlgoCollective::kAllGather)
-      all = out > 0 ? out : std::uint64_t{in} * ranks;
-    if (known->second == AlgoCollective::kReduceScatter) {
+    if (collective == AlgoCollective::kAllGather) all = out > 0 ? out : std::uint64_t{in} * ranks;
+    if (collective == AlgoCollective::kReduceScatter)
       all = in > 0 ? in : std::uint64_t{out} * ranks;
-    }
-    const bool divided = known->second != AlgoCollective::kAllReduce;
-    const bool fits = all > 0 && all <= static_cast<std::uint64_t>(kMaxPlanChunks) &&
-                      (!divided || all % ranks == 0);
+    const bool fits = all > 0 && all <= models::kMaxAlgoChunks &&
+                      (!models::is_divided(collective) || all % ranks == 0);
     if (!fits) {
       diagnostics_
           .warning(need(root_, "collective").place(), models::Code::kAlgorithmIgnored,
@@ -316,7 +302,7 @@ class PlanReader {
           .notes.emplace_back("chunks cannot be divided equally, so the result is not checked");
       return;
     }
-    algorithm_.collective = known->second;
+    algorithm_.collective = collective;
     algorithm_.chunks_per_loop = static_cast<std::uint32_t>(all);
   }
 
@@ -480,8 +466,8 @@ class PlanReader {
 
   void add_range(std::uint32_t rank, const BlockLists& lists, ChannelType type, const YamlValue& at,
                  std::vector<AlgoRange>& ranges) {
-    const std::uint32_t index = count(at, "index", kMaxPlanChunks);
-    const std::uint32_t size = count(at, "size", kMaxPlanChunks);
+    const std::uint32_t index = count(at, "index", models::kMaxAlgoChunks);
+    const std::uint32_t size = count(at, "size", models::kMaxAlgoChunks);
     const auto add = [&](std::uint32_t of, AlgoBuffer buffer) {
       const std::uint32_t chunks = models::buffer_chunks(algorithm_, of, buffer);
       if (std::uint64_t{index} + size > chunks) {

@@ -476,30 +476,6 @@ class Verifier {
 
 }  // namespace
 
-std::string_view verdict_words(AlgoVerdict verdict) {
-  switch (verdict) {
-    case AlgoVerdict::kCorrect:
-      return "CORRECT";
-    case AlgoVerdict::kDeadlock:
-      return "DEADLOCK";
-    case AlgoVerdict::kHangsForLarge:
-      return "HANGS FOR LARGE MESSAGES";
-    case AlgoVerdict::kUnbalanced:
-      return "UNBALANCED";
-    case AlgoVerdict::kRace:
-      return "RACE";
-    case AlgoVerdict::kWrongResult:
-      return "WRONG RESULT";
-    case AlgoVerdict::kRanksDiffer:
-      return "RANKS DIFFER";
-    case AlgoVerdict::kUnsafeLaunches:
-      return "UNSAFE BETWEEN LAUNCHES";
-    case AlgoVerdict::kUndecided:
-      break;
-  }
-  return "UNDECIDED";
-}
-
 VerifyReport verify(const CollectiveAlgorithm& algorithm, const VerifyOptions& options) {
   return Verifier(algorithm, options).run();
 }

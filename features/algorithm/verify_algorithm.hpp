@@ -1,11 +1,15 @@
 // Verifies a collective algorithm: proves or refutes each property. See docs/how-to/verify.md.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include "sim/ids.hpp"
 
 #include "features/algorithm/algorithm_network.hpp"
 #include "features/algorithm/algorithm_races.hpp"
@@ -34,8 +38,29 @@ enum class AlgoVerdict : std::uint8_t {
   kUndecided,
 };
 
-/// Returns the text of a verdict for reports: "RANKS DIFFER".
-std::string_view verdict_words(AlgoVerdict verdict);
+/// The words for a verdict.
+struct AlgoVerdictWords {
+  AlgoVerdict kind;
+  std::string_view name;      // in reports
+  std::string_view headline;  // after the name of an algorithm, in a title
+};
+
+inline constexpr AlgoVerdictWords kAlgoVerdicts[] = {
+    {AlgoVerdict::kCorrect, "CORRECT", "is correct"},
+    {AlgoVerdict::kDeadlock, "DEADLOCK", "hangs"},
+    {AlgoVerdict::kHangsForLarge, "HANGS FOR LARGE MESSAGES", "hangs for large messages"},
+    {AlgoVerdict::kUnbalanced, "UNBALANCED", "is unbalanced"},
+    {AlgoVerdict::kRace, "RACE", "has a race"},
+    {AlgoVerdict::kWrongResult, "WRONG RESULT", "gives a wrong result"},
+    {AlgoVerdict::kRanksDiffer, "RANKS DIFFER", "gives ranks different bits"},
+    {AlgoVerdict::kUnsafeLaunches, "UNSAFE BETWEEN LAUNCHES", "is unsafe between launches"},
+    {AlgoVerdict::kUndecided, "UNDECIDED", "is undecided"},
+};
+static_assert(sim::has_row_per_kind(kAlgoVerdicts), "each verdict has its row, in their order");
+
+constexpr const AlgoVerdictWords& words_of(AlgoVerdict verdict) {
+  return kAlgoVerdicts[static_cast<std::size_t>(verdict)];
+}
 
 enum class AlgoAnswer : std::uint8_t { kYes, kNo, kNotAsked, kUndecided };
 

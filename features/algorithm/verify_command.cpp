@@ -196,8 +196,8 @@ class VerifyRun {
     viz::Report report{graph, hang.explanation, {}, {}, hang.waits, {}, {}};
     report.made_by = made_by(arguments_);
     viz::JobPage page;
-    page.headline = viz::verify_headline(view.report.verdict);
-    for (const char c : models::verdict_words(view.report.verdict)) {
+    page.headline = models::words_of(view.report.verdict).headline;
+    for (const char c : models::words_of(view.report.verdict).name) {
       page.verdict += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     }
     for (const viz::Section& each : viz::verify_questions(view)) {

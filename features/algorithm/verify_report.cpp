@@ -418,7 +418,7 @@ void add_changes(const VerifyView& view, const TextOptions& options, std::string
   for (const models::TriedChange& change : changes) {
     if (change.helps) continue;
     text += paragraph(models::printable(fmt::format("{} ({})", change.what,
-                                                    models::verdict_words(change.verdict))),
+                                                    models::words_of(change.verdict).name)),
                       options.width, 2, 4);
   }
 }
@@ -434,31 +434,6 @@ std::string verify_answer(const Section& question) {
 }
 
 std::vector<Section> verify_questions(const VerifyView& view) { return Questions(view).run(); }
-
-std::string_view verify_headline(models::AlgoVerdict verdict) {
-  using models::AlgoVerdict;
-  switch (verdict) {
-    case AlgoVerdict::kCorrect:
-      return "is correct";
-    case AlgoVerdict::kDeadlock:
-      return "hangs";
-    case AlgoVerdict::kHangsForLarge:
-      return "hangs for large messages";
-    case AlgoVerdict::kUnbalanced:
-      return "is unbalanced";
-    case AlgoVerdict::kRace:
-      return "has a race";
-    case AlgoVerdict::kWrongResult:
-      return "gives a wrong result";
-    case AlgoVerdict::kRanksDiffer:
-      return "gives ranks different bits";
-    case AlgoVerdict::kUnsafeLaunches:
-      return "is unsafe between launches";
-    case AlgoVerdict::kUndecided:
-      break;
-  }
-  return "is undecided";
-}
 
 std::string step_place_text(const models::CollectiveAlgorithm& algorithm, const AlgoStepRef& step) {
   if (step.block == kNoAlgoIndex) {
@@ -480,7 +455,7 @@ std::string verify_head(const VerifyView& view, const TextOptions& options) {
   const bool stopped = report.steps_done < report.steps;
   return head_line(fmt::format("{}  {}", styled(options, ansi::kBold, models::printable(view.name)),
                                styled(options, style_of_verdict(report.verdict),
-                                      models::verdict_words(report.verdict))),
+                                      models::words_of(report.verdict).name)),
                    fmt::format("{}, {}, {}{}", counted(view.algorithm.ranks.size(), "rank"),
                                counted(view.algorithm.block_count(), "thread block"),
                                stopped ? grouped(report.steps_done) + " of " : "",
@@ -492,7 +467,7 @@ Section verify_report(const VerifyView& view) {
   const VerifyReport& report = view.report;
   Section section = report_about("algorithm", view.name);
   section.say("collective", view.algorithm.collective_name);
-  section.say("verdict", models::verdict_words(report.verdict));
+  section.say("verdict", models::words_of(report.verdict).name);
   section.say("ranks", view.algorithm.ranks.size());
   section.say("thread_blocks", view.algorithm.block_count());
   section.say("steps", report.steps).say("steps_done", report.steps_done);
@@ -508,7 +483,7 @@ Section verify_report(const VerifyView& view) {
   for (const models::TriedChange& change : report.changes) {
     changes.push_back(Section()
                           .say("change", change.what)
-                          .say("verdict", models::verdict_words(change.verdict))
+                          .say("verdict", models::words_of(change.verdict).name)
                           .data());
   }
   return section.say("changes", changes);

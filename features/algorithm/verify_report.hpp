@@ -18,9 +18,6 @@ struct VerifyView {
   bool all = false;  // whether to show long lists and cycles in full
 };
 
-/// Returns the text after the name in a title: "hangs", "has a race".
-std::string_view verify_headline(models::AlgoVerdict verdict);
-
 /// Formats the place of a step: "rank 0 tb 2 step 5 (line 17)".
 std::string step_place_text(const models::CollectiveAlgorithm& algorithm,
                             const models::AlgoStepRef& step);

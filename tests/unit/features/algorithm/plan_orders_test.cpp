@@ -436,7 +436,7 @@ TEST_CASE("changed plans are found wrong, or all orders of them are right",
       for (const models::AlgoBlock& block : changed.ranks[0].blocks) {
         for (const AlgoStep& step : block.steps) steps += step_text(changed, 0, step) + "; ";
       }
-      CAPTURE(steps, models::verdict_words(report.verdict), all.hangs, all.wrong, all.left_over);
+      CAPTURE(steps, models::words_of(report.verdict).name, all.hangs, all.wrong, all.left_over);
       if (report.verdict == AlgoVerdict::kCorrect) {
         ++harmless;
         CHECK(all.good());
@@ -461,7 +461,7 @@ TEST_CASE("a hang of a plan gets proposals that were tried", "[models][verify_pl
     CHECK(report.verdict == AlgoVerdict::kDeadlock);
     const auto changes = models::try_changes(algorithm, report, {});
     for (const models::TriedChange& change : changes) {
-      UNSCOPED_INFO(change.what << ": " << models::verdict_words(change.verdict));
+      UNSCOPED_INFO(change.what << ": " << models::words_of(change.verdict).name);
     }
     return changes.empty() || changes[0].verdict != AlgoVerdict::kCorrect ? "" : changes[0].what;
   };
