@@ -14,7 +14,7 @@ import re
 import sys
 
 KERNEL = """
-    sim sim/engine sim/waits sim/fixed_order sim/interleavings
+    sim sim/fixed_order sim/engine sim/waits sim/interleavings
     models models/graph models/lowering models/schedules models/layers models/result
     formats/document formats/scenario viz/report viz/pictures viz/page viz/trace
     app app/output app/input app/commands app/cli

@@ -78,9 +78,7 @@ std::optional<std::int64_t> quantity_option(const Arguments& arguments, const ch
                                             formats::ValueType type, const char* example) {
   const auto text = arguments.text(name);
   if (!text) return std::nullopt;
-  models::Diagnostics problems;
-  const auto value = formats::parse_expression(*text, {}, formats::Scope(), problems);
-  const auto found = value && value->type == type ? value->expr.value(0) : std::nullopt;
+  const auto found = formats::constant_value(*text, type);
   if (found && *found >= 0) return found;
   throw UsageError(models::Code::kOptionValue,
                    fmt::format("invalid value '{}' for '--{}'", *text, name),

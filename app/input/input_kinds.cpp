@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -20,23 +22,24 @@ namespace pipesim::app {
 namespace {
 
 constexpr std::array kInputKinds = std::to_array<InputKind>({
-    {.name = "torch-schedule", .matches = is_schedule_path, .import = import_schedule},
+    {.name = "torch-schedule", .endings = {".csv"}, .import = import_schedule},
     {.name = "oneflow-plan", .import = import_oneflow_plan},
-    {.name = "record", .matches = has_record, .job = read_record_job, .import = import_record},
-    {.name = "dumps", .matches = has_dumps, .job = read_dumped_job},
+    {.name = "record", .contains = has_record, .job = read_record_job, .import = import_record},
+    {.name = "dumps", .contains = has_dumps, .job = read_dumped_job},
     {.name = "goal",
-     .matches = is_goal_path,
+     .endings = {".goal"},
      .run = run_goal,
      .run_option = "loggops",
      .refusal = "'pipesim {command}' does not take GOAL files",
      .instead = "use 'pipesim run FILE.goal', with --dot for the wait-for graph"},
     {.name = "algorithm",
-     .matches = is_algorithm,
+     .endings = {".xml", ".json"},
+     .contains = is_algorithm,
      .refusal = "'{path}' is a collective algorithm, not a scenario",
      .instead = "'pipesim verify' checks collective algorithms",
      .code = models::Code::kArguments},
     {.name = "script",
-     .matches = [](const std::string& path) { return path.ends_with(".py"); },
+     .endings = {".py"},
      .refusal = "'{path}' is a Python script, and not a scenario",
      .instead = "'pipesim record --ranks 8 {path}' runs all its ranks on this machine, and checks "
                 "them for hangs"},
@@ -45,11 +48,9 @@ constexpr std::array kInputKinds = std::to_array<InputKind>({
 // Returns the kind of the input at `path`; null for a scenario.
 const InputKind* kind_of(const std::string& path) {
   const bool is_job = is_foreign_path(path);
-  const auto* const found =
-      std::find_if(kInputKinds.begin(), kInputKinds.end(), [&](const InputKind& kind) {
-        const bool may_match = kind.matches != nullptr && (kind.job != nullptr) == is_job;
-        return may_match && kind.matches(path);
-      });
+  const auto* const found = std::find_if(
+      kInputKinds.begin(), kInputKinds.end(),
+      [&](const InputKind& kind) { return (kind.job != nullptr) == is_job && kind.matches(path); });
   return found == kInputKinds.end() ? nullptr : found;
 }
 
@@ -57,7 +58,18 @@ const InputKind* kind_of(const std::string& path) {
 
 std::span<const InputKind> input_kinds() { return kInputKinds; }
 
-bool is_foreign_path(const std::string& path) { return is_record_path(path); }
+bool InputKind::matches(const std::string& path) const {
+  const bool has_ending = std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) {
+    return !ending.empty() && path.size() > ending.size() && path.ends_with(ending);
+  });
+  return contains == nullptr ? has_ending : (has_ending || job != nullptr) && contains(path);
+}
+
+bool is_foreign_path(const std::string& path) {
+  std::error_code error;
+  return path != "-" && (std::filesystem::is_directory(path, error) ||
+                         std::filesystem::path(path).filename() == formats::kRecordFile);
+}
 
 bool has_foreign_job(const std::string& path) {
   const InputKind* kind = kind_of(path);

@@ -2,9 +2,11 @@
 // kinds are features.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "app/command.hpp"
 #include "app/output/console.hpp"
@@ -39,9 +41,12 @@ class ForeignJob {
 struct InputKind {
   const char* name;  // as in `pipesim import NAME`
 
-  /// Whether the input at `path`, a folder if the kind has `job`, is of this kind. Throws
-  /// FileError.
-  bool (*matches)(const std::string& path) = nullptr;
+  /// Endings of its files; empty: none, or its inputs are folders.
+  std::array<std::string_view, 2> endings{};
+
+  /// Whether the file at `path` with such an ending, or the folder at `path` if the kind has `job`,
+  /// is of this kind. Null: the ending decides. Throws FileError.
+  bool (*contains)(const std::string& path) = nullptr;
 
   /// Reads a folder as a job, which all commands take as its scenario. Throws FileError and
   /// InputError. If the job's files have mistakes, prints them and throws ReportedMistakes.
@@ -64,6 +69,9 @@ struct InputKind {
   const char* refusal = nullptr;
   const char* instead = nullptr;
   models::Code code = models::Code::kOptionConflict;
+
+  /// Whether the input at `path` is of this kind. Throws FileError.
+  bool matches(const std::string& path) const;
 };
 
 std::span<const InputKind> input_kinds();

@@ -197,27 +197,16 @@ std::optional<FoundOp> find_op(const OpQuery& query, const models::TaskGraph& gr
   return std::nullopt;
 }
 
-namespace {
-
-std::optional<Until> parse_time(const std::string& text) {
-  models::Diagnostics problems;
-  const auto value = formats::parse_expression(text, {}, formats::Scope(), problems);
-  if (!value || value->type != formats::ValueType::kTime) return std::nullopt;
-  const std::optional<std::int64_t> time = value->expr.value(0);
-  if (!time || *time < 0) return std::nullopt;
-  Until result;
-  result.time = sim::Time{*time};
-  return result;
-}
-
-}  // namespace
-
 std::optional<Until> parse_until(const std::string& text) {
-  std::optional<Until> result = parse_time(text);
+  Until until;
+  until.text = text;
+  const auto time = formats::constant_value(text, formats::ValueType::kTime);
+  if (time && *time >= 0) {
+    until.time = sim::Time{*time};
+    return until;
+  }
   const bool is_name = text.find_first_not_of("0123456789. ") != std::string::npos;
-  if (!result && is_name) result.emplace();
-  if (result) result->text = text;
-  return result;
+  return is_name ? std::optional(until) : std::nullopt;
 }
 
 }  // namespace pipesim::app

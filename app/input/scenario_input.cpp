@@ -129,8 +129,10 @@ bool is_hidden(const fs::path& path) {
 using IsWanted = bool (*)(const std::string& path);
 
 std::vector<std::string> files_below(const std::string& folder, IsWanted is_wanted) {
-  const auto wanted = [&](const fs::path& path) {
-    return is_wanted != nullptr && is_wanted(path.string());
+  const auto belongs = [&](const fs::path& path) {
+    if (is_wanted != nullptr && is_wanted(path.string())) return true;
+    const bool is_yaml = path.extension() == ".yaml" || path.extension() == ".yml";
+    return is_yaml && has_schema(path.string());
   };
   std::vector<std::string> files;
   std::error_code error;
@@ -140,9 +142,7 @@ std::vector<std::string> files_below(const std::string& folder, IsWanted is_want
     std::error_code status;
     if (is_hidden(path)) {
       entry.disable_recursion_pending();
-    } else if (const auto type = path.extension();
-               (type == ".yaml" || type == ".yml" || wanted(path)) &&
-               fs::is_regular_file(path, status)) {
+    } else if (entry->is_regular_file(status) && belongs(path)) {
       files.push_back(folder == "." ? path.lexically_relative(".").string() : path.string());
     }
     entry.increment(error);
@@ -151,10 +151,6 @@ std::vector<std::string> files_below(const std::string& folder, IsWanted is_want
     throw FileError(models::Code::kFile,
                     fmt::format("cannot read '{}': {}", folder, error.message()));
   }
-  files.erase(
-      std::remove_if(files.begin(), files.end(),
-                     [&](const std::string& file) { return !wanted(file) && !has_schema(file); }),
-      files.end());
   std::sort(files.begin(), files.end());
   return files;
 }

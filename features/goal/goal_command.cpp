@@ -95,11 +95,6 @@ std::string read_loggops(const std::string& text, sim::LogGopsParameters& parame
   return {};
 }
 
-bool is_goal_path(const std::string& path) {
-  constexpr std::string_view kExtension = ".goal";
-  return path.size() > kExtension.size() && path.ends_with(kExtension);
-}
-
 int run_goal(const Arguments& arguments, const Console& console) {
   for (const char* option :
        {"set", "patch", "params", "until", "engine", "jitter", "seed", "stacks", "log", "log-dir",

@@ -13,9 +13,6 @@ namespace pipesim::app {
 /// values. Returns an error message, or an empty string on success.
 std::string read_loggops(const std::string& text, sim::LogGopsParameters& parameters);
 
-/// Whether `path` is named like a GOAL file.
-bool is_goal_path(const std::string& path);
-
 /// Executes `pipesim run` for a GOAL file. Returns the exit status. Throws UsageError, FileError
 /// and ReportedMistakes.
 int run_goal(const Arguments& arguments, const Console& console);

@@ -51,15 +51,9 @@ std::string name_of_record(const models::Record& record, const std::string& path
 
 }  // namespace
 
-bool is_record_path(const std::string& path) {
-  std::error_code error;
-  return path != "-" &&
-         (fs::is_directory(path, error) || fs::path(path).filename() == formats::kRecordFile);
-}
-
 bool has_record(const std::string& path) {
   std::error_code error;
-  return is_record_path(path) &&
+  return is_foreign_path(path) &&
          fs::exists(
              fs::is_directory(path, error) ? fs::path(path) / formats::kRecordFile : fs::path(path),
              error);
@@ -107,7 +101,7 @@ RecordInput::RecordInput(std::string path, models::Record record, std::vector<st
 
 std::string import_record(const Arguments& arguments, const std::string& path,
                           const Console& console) {
-  if (!is_record_path(path)) {
+  if (!is_foreign_path(path)) {
     throw InputError(models::Code::kRecordRanks,
                      fmt::format("'{}' is not a directory; a record is one", path));
   }

@@ -16,9 +16,6 @@
 
 namespace pipesim::app {
 
-/// Whether `path` is a folder, or the file that describes a record.
-bool is_record_path(const std::string& path);
-
 /// Whether the path holds a record rather than dumps.
 bool has_record(const std::string& path);
 

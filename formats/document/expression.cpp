@@ -777,4 +777,10 @@ std::optional<Value> parse_expression(std::string_view text, const TextPlace& pl
   return Parser(text, place, scope, diagnostics).run();
 }
 
+std::optional<std::int64_t> constant_value(std::string_view text, ValueType type) {
+  Diagnostics ignored;
+  const std::optional<Value> value = parse_expression(text, {}, Scope(), ignored);
+  return value && value->type == type ? value->expr.value(0) : std::nullopt;
+}
+
 }  // namespace pipesim::formats

@@ -91,4 +91,8 @@ struct TextPlace {
 std::optional<Value> parse_expression(std::string_view text, const TextPlace& place,
                                       const Scope& scope, models::Diagnostics& diagnostics);
 
+/// Returns the value of `text`, a constant expression of type `type` without parameters; nullopt if
+/// it is anything else.
+std::optional<std::int64_t> constant_value(std::string_view text, ValueType type);
+
 }  // namespace pipesim::formats
