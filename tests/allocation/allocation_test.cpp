@@ -93,7 +93,7 @@ void operator delete(void* memory, std::size_t /*size*/) noexcept { std::free(me
 void operator delete[](void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
 // NOLINTEND(readability-inconsistent-declaration-parameter-name)
 
-TEST_CASE("ten times the acts need no allocation more", "[sim][engine]") {
+TEST_CASE("ten times the ops need no allocation more", "[sim][engine]") {
   for (const ThreadOrder order : {ThreadOrder::kArrival, ThreadOrder::kProgram}) {
     const Plan few = plan_of(1'000, order);
     const Plan many = plan_of(10'000, order);

@@ -119,7 +119,7 @@ programs:
   CHECK_THAT(run(job.build()), completes());
 }
 
-TEST_CASE("a mistake is told with the line that it is in", "[library][builder]") {
+TEST_CASE("a mistake is reported with the line that it is in", "[library][builder]") {
   GraphBuilder job("step", 2);
   job.actor("gather").source(1);
   job.actor("loss").reads("gahter");

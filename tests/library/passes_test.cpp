@@ -32,7 +32,7 @@ TEST_CASE("passes make a new graph and leave the old one", "[library][passes]") 
   CHECK(run_passes(graph, "") == graph);
 }
 
-TEST_CASE("who asks for a pass wrongly is told how", "[library][passes]") {
+TEST_CASE("an error about a pass says how passes are written", "[library][passes]") {
   CHECK(error_of([] { run_passes(hang(), "move-to-steam=buffer"); }) ==
         "passes:1:1: error[E0703]: unknown pass 'move-to-steam'\n  move-to-steam=buffer\n  ^\n"
         "  help: did you mean 'move-to-stream'?\n");

@@ -122,7 +122,7 @@ TEST_CASE("hosts talk over what their communicator says, or in no time", "[scena
         20 + 800);
 }
 
-TEST_CASE("what no link can carry is told at the call", "[scenarios][cluster]") {
+TEST_CASE("what no link can carry is reported at the call", "[scenarios][cluster]") {
   CHECK(mistakes_in(kHead + kCluster +
                     "communicators: {named: {c: {group: all4, over: [infiniband]}}}\n" +
                     "programs:\n  do:\n    - {all_reduce: c, bytes: 1MB}\n") ==

@@ -213,12 +213,12 @@ TEST_CASE("collectives of two groups need one order on all ranks", "[scenarios][
         kCompletes);
 }
 
-TEST_CASE("with room for both, collectives of two groups may have any order",
+TEST_CASE("with slots for both, collectives of two groups may have any order",
           "[scenarios][device]") {
   CHECK(said(two_groups("device: {resident: 2}\n", kA + ", " + kB, kB + ", " + kA)) == kCompletes);
 }
 
-TEST_CASE("without room for both, one order does not help unless starts have one, too",
+TEST_CASE("without slots for both, one order does not help unless starts have one, too",
           "[scenarios][device]") {
   const auto with = [](const std::string& order) {
     return two_groups("device: {resident: 1" + order + "}\n", kA + ", " + kB, kA + ", " + kB);

@@ -73,7 +73,7 @@ TEST_CASE("a rank that dies at a time never comes, and is the cause", "[scenario
   CHECK(found.ranks[1].dead);
 }
 
-TEST_CASE("a rank dies at an act instead of launching it", "[scenarios][faults]") {
+TEST_CASE("a rank dies at an op instead of launching it", "[scenarios][faults]") {
   // Launches take no time. Rank 0 dies instead of launching its second `work`.
   const std::string steps = step("repeat: 3, do: [{host: load, takes: 1us}, {compute: work}]");
   const Explanation found =
@@ -355,7 +355,7 @@ TEST_CASE("a rank that cannot reach the others does not arrive", "[scenarios][fa
             .verdict == Verdict::kCompleted);
 }
 
-TEST_CASE("mistakes in faults and guards are told with their place", "[scenarios][faults]") {
+TEST_CASE("mistakes in faults and `guards` are reported with their place", "[scenarios][faults]") {
   const auto mistakes = [](const std::string& top) {
     return mistakes_in(both(step("compute: work"), top));
   };

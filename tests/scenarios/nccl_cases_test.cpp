@@ -429,7 +429,7 @@ TEST_CASE("cases C2: streams that share a hardware queue", "[scenarios][cases]")
   CHECK(answers(scenario(shared, groups, on("nvidia"))) == kOk);
 }
 
-TEST_CASE("cases C3 and C4: one order is enough with room, or with an order of starts",
+TEST_CASE("cases C3 and C4: one order is enough with slots, or with an order of starts",
           "[scenarios][cases]") {
   const std::string warm = joined({reduce("x"), reduce("y"), "{synchronize: device}"});
   const auto with = [&](const std::string& device, bool one_order) {

@@ -198,7 +198,7 @@ TEST_CASE("readings: the first collective of each operation is a meeting of host
 }
 
 // An initialization at the start makes no connections: these are made at first use.
-TEST_CASE("readings: creation at the start does not connect", "[scenarios][readings]") {
+TEST_CASE("readings: init at the start does not connect", "[scenarios][readings]") {
   const std::string xy = reduce("x") + ", " + reduce("y");
   const std::string yx = reduce("y") + ", " + reduce("x");
   CHECK(verdicts(scenario({xy, yx}, "x: all, y: all", "communicators: {creation: start}\n")) ==

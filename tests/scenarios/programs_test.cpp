@@ -125,7 +125,7 @@ TEST_CASE("a tag may differ from rank to rank", "[scenarios][programs]") {
             .find("expected a value, found a list") != std::string::npos);
 }
 
-TEST_CASE("a cycle beside messages that do not fit is told, too", "[scenarios][programs]") {
+TEST_CASE("a cycle beside messages that do not fit is reported, too", "[scenarios][programs]") {
   const auto program = [](const std::string& message, const std::string& a, const std::string& b) {
     return step(message) + step("all_reduce: " + a) + step("synchronize: device") +
            step("all_reduce: " + b);
@@ -231,7 +231,7 @@ TEST_CASE("create and split need every rank of the communicator", "[scenarios][p
   }
 }
 
-TEST_CASE("room for one kernel: two communicators in opposite order hang, room for two is enough",
+TEST_CASE("slots for one kernel: two communicators in opposite order hang, slots for two is enough",
           "[scenarios][programs]") {
   const std::string zero = step("all_reduce: g") + step("all_reduce: h");
   const std::string one = step("all_reduce: h") + step("all_reduce: g");

@@ -149,7 +149,7 @@ TEST_CASE("the Swin model completes with one or two micro-batches and hangs with
   }
 }
 
-TEST_CASE("with an optimizer the Swin model hangs likewise, and with its fix completes",
+TEST_CASE("with an optimizer the Swin model also hangs, and with its fix completes",
           "[scenarios][swin]") {
   CHECK(verdict(kFromModel, {{"optimizer", "on"}}) == "deadlock");
   CHECK(verdict(kFromModel, {{"optimizer", "on"}, {"first_subgraph", "NCCL_COMPUTE"}}) ==

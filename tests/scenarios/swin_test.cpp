@@ -89,7 +89,7 @@ TEST_CASE("the Swin scenario hangs with the end state that was seen on the clust
   }
 }
 
-TEST_CASE("the progress of each rank is told in forwards and backwards", "[scenarios][swin]") {
+TEST_CASE("the progress of each rank is reported in forwards and backwards", "[scenarios][swin]") {
   const models::Explanation swin = testing::explain(kSwin);
   // Numbers of finished forwards and backwards by rank, from the table of the issue.
   const std::array<std::array<std::uint32_t, 2>, 8> table = {

@@ -198,8 +198,8 @@ class Words(unittest.TestCase):
             self.assertFalse(BAD.search(prose(good, True)), good)
 
 
-# In code: names with an old word as a part; comments with an old word, or a first word that makes
-# readers stumble.
+# In code: names with an old word as a part; comments and titles of tests with an old word, or a first
+# word that makes readers stumble.
 PARTS = set("act creation kahn guard room circle guilty aftermath".split())
 OLD_NAMES = re.compile(r"k(?:Most|Least|Few)(?:[A-Z]\w*)?|(?:at|after)_rest|Reading|reading_name")
 OLD_WORDS = re.compile(
@@ -215,6 +215,7 @@ RIGHT_NAMES = {"lock_guard", "memory_guard"}
 KEYS_OF_JSON = re.compile(r"\b(?:data|run)\.(?:acts|guilty|at_rest)\b")
 LITERAL = r'R"(\w*)\((?:.|\n)*?\)\1"|"(?:\\.|[^"\\\n])*"|\b\d[\w\'.]*'
 LITERAL += r"|'(?:\\.|[^'\\\n])*'|`[^`]*`"
+TITLE = re.compile(r'\bTEST_CASE\(\s*"((?:\\.|[^"\\])*)"')
 COMMENT = r"(//[^\n]*(?:\n *//[^\n]*)*|/\*(?:.|\n)*?\*/)"
 
 
@@ -261,6 +262,7 @@ class Code(unittest.TestCase):
             if path.suffix not in (".cpp", ".hpp", ".js", ".py"):
                 continue
             names, found = names_and_comments(path)
+            found += TITLE.findall(path.read_text(encoding="utf-8"))
             with self.subTest(source=str(path.relative_to(ROOT))):
                 self.assertEqual([], sorted({name for name in names if is_old(name)}))
                 self.assertEqual([], [comment for comment in found if wrong_in(comment)])

@@ -177,7 +177,7 @@ TEST_CASE("twin by hand: overhead, launch queue and blocking hold the thread", "
 // time 4: 4-5, 5-6; R1 acknowledges at time 6: S1 6-10. P0 5-7, P1 is launched at time 6: 7-9. R
 // drains before R2, so R2 waits until both slots of R are free at time 9, and for S1 until time 10.
 // E0 9-10. R2 10-11, R3 11-12, P2 11-13, P3 13-15, E1 15-16.
-TEST_CASE("twin by hand: repeat drains, pack fills a slot every second act", "[twin]") {
+TEST_CASE("twin by hand: repeat drains, pack fills a slot every second op", "[twin]") {
   Sketch sketch;
   const int s = sketch.add_actor(sketch.add_thread(), sketch.add_stream(), 4, 2);
   const int r = sketch.add_actor(sketch.add_thread(), sketch.add_stream(), 1, 4);
@@ -233,7 +233,7 @@ TEST_CASE("twin by hand: an output in place holds the input back", "[twin]") {
 // Rank 0 arrives at time 0. Rank 1 arrives at time 2, when the data of its source X (0-2) is there.
 // By then a long op L (0-50) runs on another stream of rank 0. Initialization waits for L, so both
 // members are launched at time 50. They take 3 and 4, so both run for 4.
-TEST_CASE("twin by hand: creation waits for all ranks and for their devices", "[twin]") {
+TEST_CASE("twin by hand: init waits for all ranks and for their devices", "[twin]") {
   Sketch sketch;
   sketch.spec.ranks = 2;
   const int stream0 = sketch.add_stream(0);
@@ -272,7 +272,7 @@ TEST_CASE("twin by hand: creation waits for all ranks and for their devices", "[
 
 // A program that runs its producer twice before the consumer frees the only slot waits for its own
 // next op.
-TEST_CASE("twin by hand: a program can wait for its own next act", "[twin]") {
+TEST_CASE("twin by hand: a program can wait for its own next op", "[twin]") {
   Sketch sketch;
   sketch.spec.threads.push_back({0, true, {0, 0, 1, 1}});
   const int stream = sketch.add_stream();
@@ -560,7 +560,7 @@ TEST_CASE("twin by hand: communicators that are created in opposite orders deadl
 
 // Three sends whose tags increase by 2^31 + 1 modulo 2^32, from 2^32 - 2. A recv with steps of 1
 // matches the first and the third tag.
-TEST_CASE("twin by hand: tags step with each act", "[twin]") {
+TEST_CASE("twin by hand: tags step with each op", "[twin]") {
   Sketch sketch = two_ranks();
   const int send = sketch.add_calls(0, 0, {message_call(CallKind::kSend, 1, 6)});
   const int receive = sketch.add_calls(1, 1, {message_call(CallKind::kReceive, 0, 4)});

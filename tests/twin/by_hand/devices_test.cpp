@@ -10,7 +10,7 @@ namespace pipesim::twin {
 // Two communicators on two streams of each rank, which the ranks launch in opposite orders. With
 // one kernel slot, each rank runs the call that it launched first, and the other call finds no
 // slot.
-TEST_CASE("twin by hand: room for one of two communicators deadlocks", "[twin]") {
+TEST_CASE("twin by hand: slots for one of two communicators deadlocks", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.spec.communicators.push_back({{0, 1}, false, false});
   const int other0 = sketch.add_stream(0);
@@ -98,7 +98,7 @@ TEST_CASE("twin by hand: a wait stays in its hardware queue", "[twin]") {
 
 // a (stream 0, takes 10) runs 0-10, 10-20, 20-30. b (stream 1, takes 1) has two ops. With `ahead`
 // 0, b#k waits for a#k; with `ahead` 1, b#k waits for a#(k+1).
-TEST_CASE("twin by hand: an act waits for the act of its number on another stream", "[twin]") {
+TEST_CASE("twin by hand: an op waits for the op of its number on another stream", "[twin]") {
   Sketch sketch;
   sketch.add_program();
   for (int i = 0; i < 2; ++i) sketch.add_stream();
@@ -124,7 +124,7 @@ TEST_CASE("twin by hand: an act waits for the act of its number on another strea
 // stream 0 before b count. The program is a, b, a, b, a: b#0 is behind a#0, which ends at time 10;
 // b#1 is behind a#1. If b comes first, it does not wait. With a launch overhead of 15 for a, a#0
 // runs 15-25 and a#1 30-40.
-TEST_CASE("twin by hand: an act stays behind what was launched before it", "[twin]") {
+TEST_CASE("twin by hand: an op stays behind what was launched before it", "[twin]") {
   Sketch sketch;
   sketch.add_program();
   for (int i = 0; i < 2; ++i) sketch.add_stream();
@@ -235,7 +235,7 @@ TEST_CASE("twin by hand: who stays behind a stream that hangs, hangs", "[twin]")
 }
 
 // The thread is blocked in w, which waits for the next step of its program.
-TEST_CASE("twin by hand: an act that waits for a later one deadlocks a thread in it", "[twin]") {
+TEST_CASE("twin by hand: an op that waits for a later one deadlocks a thread in it", "[twin]") {
   Sketch sketch;
   sketch.add_program();
   for (int i = 0; i < 2; ++i) sketch.add_stream();

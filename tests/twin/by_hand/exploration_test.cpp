@@ -192,7 +192,7 @@ TEST_CASE("by hand: communicators may be created in opposite orders", "[twin]") 
 
 // If `early` ends first, rank 0 blocks in a communicator init. It cannot launch its part of the
 // collective for which rank 1 waits before it arrives.
-TEST_CASE("by hand: a creation blocks the other ops of its thread", "[twin]") {
+TEST_CASE("by hand: an init blocks the other ops of its thread", "[twin]") {
   Sketch sketch = two_arrival_ranks();
   sketch.spec.communicators.push_back({{0, 1}, true, false});
   const int early = add_gated(sketch, 0, sketch.add_stream(0));

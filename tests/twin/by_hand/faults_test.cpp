@@ -55,7 +55,7 @@ TEST_CASE("twin by hand: a death that makes nobody wait is a crash", "[twin]") {
 
 // Rank 0 works until time 5 and dies instead of setting the event, so rank 1 waits forever. In the
 // second plan, rank 0 dies instead of a kernel that must wait for its launch queue until time 20.
-TEST_CASE("twin by hand: a rank dies instead of an act", "[twin]") {
+TEST_CASE("twin by hand: a rank dies instead of an op", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.spec.signals.push_back({false});
   sketch.add_work(0, 5);
@@ -289,7 +289,7 @@ TEST_CASE("twin by hand: messages hang on a link as well", "[twin]") {
 // Rank 0 cannot arrive at time 5, because its link is down; rank 1 arrives at time 7 and waits for
 // rank 0. At time 4, rank 0 arrives in time. If a second thread of rank 0 arrives at time 0, the
 // communicator is initialized at time 7, but the first thread stays blocked.
-TEST_CASE("twin by hand: a rank does not arrive at a creation over a link that is down", "[twin]") {
+TEST_CASE("twin by hand: a rank does not arrive at an init over a link that is down", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.communicator(0).at_first_use = true;
   sketch.communicator(0).links = {sketch.add_link(1, 0, 5), -1};
@@ -342,7 +342,7 @@ TEST_CASE("twin by hand: the watchdog looks at what was launched long ago", "[tw
 
 // Rank 0 makes calls at times 0 and 4, on two communicators; rank 1 makes none. The second op times
 // out first, at time 14. The waits are those of the quiescent state at time 4.
-TEST_CASE("twin by hand: the watchdog names the first act whose time has come", "[twin]") {
+TEST_CASE("twin by hand: the watchdog names the first op whose time has come", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.spec.communicators.push_back(sketch.spec.communicators[0]);
   sketch.communicator(0).timeout = 30;

@@ -35,7 +35,7 @@ TEST_CASE("a ring is a queue, also while it grows and turns", "[sim][ring]") {
   }
 }
 
-TEST_CASE("the order in which acts and ranks are added does not show in a fingerprint",
+TEST_CASE("the order in which ops and ranks are added does not show in a fingerprint",
           "[sim][fingerprint]") {
   RankDigest forward;
   RankDigest backward;
@@ -54,7 +54,7 @@ TEST_CASE("the order in which acts and ranks are added does not show in a finger
   CHECK(one.value(Verdict::kDeadlock) != one.value(Verdict::kStarved));
 }
 
-TEST_CASE("every part of an act, and its rank, show in a fingerprint", "[sim][fingerprint]") {
+TEST_CASE("every part of an op, and its rank, show in a fingerprint", "[sim][fingerprint]") {
   const auto value = [](std::uint32_t rank, std::uint32_t actor, std::uint32_t k, int launch,
                         int start, int end) {
     RankDigests digests(3);

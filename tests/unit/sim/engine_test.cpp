@@ -149,7 +149,7 @@ TEST_CASE("a run can be ended after any number of events", "[sim][engine]") {
 // The launch of b#1 at time 1 gives the slot back, because its message leaves at launch on the same
 // thread. So a#2 is entered at time 1 and launched at time 2, and a#3 is entered at time 2 and
 // launched at time 3.
-TEST_CASE("a run can be ended at the moment when an act is entered", "[sim][engine]") {
+TEST_CASE("a run can be ended at the moment when an op is entered", "[sim][engine]") {
   const models::Lowered lowered = testing::lowered_of(kTwo);
   const sim::ActorId a{0};
   const sim::Outcome stopped =
@@ -190,7 +190,7 @@ TEST_CASE("the log has the lines of the host threads in their order", "[sim][eng
 
 // a takes 10, b takes 1. With `ahead` 0, b#k starts at the end of a#k; with `ahead` 1, at the end
 // of a#(k+1).
-TEST_CASE("an act starts after an act of another stream", "[sim][engine]") {
+TEST_CASE("an op starts after an op of another stream", "[sim][engine]") {
   for (const std::uint32_t ahead : {0U, 1U}) {
     Programs programs(1, 2);
     const ActorId a = programs.op(0, 0, 10, 3);
@@ -203,7 +203,7 @@ TEST_CASE("an act starts after an act of another stream", "[sim][engine]") {
 }
 
 // c waits for a and b: the op that ends later counts, whatever the order of the waits.
-TEST_CASE("an act starts after all acts that it names", "[sim][engine]") {
+TEST_CASE("an op starts after all ops that it names", "[sim][engine]") {
   for (const bool first : {false, true}) {
     Programs programs(1, 3);
     const ActorId a = programs.op(0, 0, 10);
@@ -217,7 +217,7 @@ TEST_CASE("an act starts after all acts that it names", "[sim][engine]") {
 }
 
 // b waits for the ops that are queued on a's stream when b is launched: none, one or two.
-TEST_CASE("what an act stays behind is known at its launch", "[sim][engine]") {
+TEST_CASE("what an op stays behind is known at its launch", "[sim][engine]") {
   Programs programs(1, 2);
   const ActorId a = programs.op(0, 0, 10, 3);
   const ActorId b = programs.op(0, 1, 1, 3);
@@ -255,7 +255,7 @@ TEST_CASE("what waits for another stream has its queue on the device, but no slo
 
 // k is on a stream without a device. w waits for k, on a stream of a device with one slot, where no
 // other op ends.
-TEST_CASE("an act that ends starts what waits on a limited device", "[sim][engine]") {
+TEST_CASE("an op that ends starts what waits on a limited device", "[sim][engine]") {
   Programs programs(1, 2);
   const ActorId k = programs.op(0, 0, 10);
   const ActorId w = programs.op(0, 1, 2);
@@ -268,7 +268,7 @@ TEST_CASE("an act that ends starts what waits on a limited device", "[sim][engin
 // Rank 1 never calls c (stream 0), which holds the only slot. Two more ops are queued behind c. b
 // waits for the second of these ops, for c, and for the ops that are on stream 0 when b is
 // launched: c and the first op. e is queued behind b.
-TEST_CASE("the waits of an act for other streams come first, in order", "[sim][engine]") {
+TEST_CASE("the waits of an op for other streams come first, in order", "[sim][engine]") {
   Programs programs(2, 2);
   sim::CallSpec call;
   call.communicator = sim::CommunicatorId{0};
@@ -294,7 +294,7 @@ TEST_CASE("the waits of an act for other streams come first, in order", "[sim][e
 
 // b needs the second op of a, which is launched after b. If b blocks its thread, a is never
 // launched: b waits for the next op of the program (a#0), which waits for the thread.
-TEST_CASE("an act may wait for one that its own thread has not launched", "[sim][engine]") {
+TEST_CASE("an op may wait for one that its own thread has not launched", "[sim][engine]") {
   for (const bool blocking : {false, true}) {
     Programs programs(1, 2);
     const ActorId a = programs.op(0, 0, 3, 2);
@@ -313,7 +313,7 @@ TEST_CASE("an act may wait for one that its own thread has not launched", "[sim]
 
 // The tags of three messages start with 2^32 - 2 and continue with 2^31 - 1 and 0, or with 2^32 - 1
 // and 0.
-TEST_CASE("tags step with each act, modulo 2^32", "[sim][engine]") {
+TEST_CASE("tags step with each op, modulo 2^32", "[sim][engine]") {
   const auto mismatches = [](std::uint32_t step_of_send, std::uint32_t step_of_receive) {
     Programs programs(2, 1);
     sim::CallSpec call;

@@ -126,7 +126,7 @@ TEST_CASE("an actor waits for actors of other streams of its rank", "[sim][plan]
   CHECK(refuses_after(7, 3, 0));
 }
 
-TEST_CASE("an actor waits for acts that come", "[sim][plan]") {
+TEST_CASE("an actor waits for ops that come", "[sim][plan]") {
   CHECK(refuses_after(0, 1, 1));
   CHECK(refuses_after(0, 3, 0));
   CHECK(refuses_after(3, 0, 2));
@@ -144,7 +144,7 @@ TEST_CASE("an actor stays behind another stream of its rank", "[sim][plan]") {
 }
 
 // Actor 2 waits for stream 1 and then for actor 0; actors 1, 3 (twice) and 7 wait for stream 0.
-TEST_CASE("each stream knows the streams on which acts wait for it", "[sim][plan]") {
+TEST_CASE("each stream knows the streams on which ops wait for it", "[sim][plan]") {
   PlanBuilder builder = some_builder();
   builder.add_after(ActorId{3}, ActorId{0}, 1);
   builder.add_after(ActorId{2}, ActorId{1}, 0);

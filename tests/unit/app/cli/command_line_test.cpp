@@ -41,7 +41,7 @@ TEST_CASE("help and version are answers", "[app][command_line]") {
     CHECK(contains(version, line));
 }
 
-TEST_CASE("misspelt commands and options are told with the nearest", "[app][command_line]") {
+TEST_CASE("misspelt commands and options are reported with the nearest", "[app][command_line]") {
   CHECK(contains(command({"rnu"}).err,
                  "error[E1501]: unknown command 'rnu'\n  help: did you mean 'run'?"));
   CHECK(contains(command({"run", "--jsn", "x"}).err, "did you mean '--json'?"));
@@ -119,7 +119,7 @@ TEST_CASE("the option params lists what --set can set", "[app][command_line]") {
   CHECK(contains(command({"run", "-", "--params"}, kSmall).out, "no parameters"));
 }
 
-TEST_CASE("a run can be stopped at a time or when an act is entered", "[app][command_line]") {
+TEST_CASE("a run can be stopped at a time or when an op is entered", "[app][command_line]") {
   // The thread launches a#1 and a#2 at 0, because launches do not block. Each runs for 1 us, so a#1
   // is done at 1 us.
   const std::string scenario = "schema: 1\nactors: {a: {source: 4, slots: 2, takes: 1us}}\n";

@@ -84,7 +84,7 @@ TEST_CASE("the schedule that ran is written with its messages", "[app][import_co
   CHECK(contains(refused.err, "--schedule: the scenario has no pipeline schedule"));
 }
 
-TEST_CASE("mistakes of an import are told with their place", "[app][import_command]") {
+TEST_CASE("mistakes of an import are reported with their place", "[app][import_command]") {
   const CommandResult bad = command({"import", "torch-schedule", "-"}, "0F0,0B0\n1F0,1X0\n");
   CHECK(bad.code == 2);
   CHECK(bad.out.empty());

@@ -34,7 +34,7 @@ programs:
 
 }  // namespace
 
-TEST_CASE("a call of a group is told and asked for by its name", "[app][act_query]") {
+TEST_CASE("a call of a group is shown and found by its name", "[app][op_query]") {
   const testing::Folder folder;
   const std::string path = folder.write("half.yaml", kText);
   const auto run = command({"run", path});
@@ -88,7 +88,7 @@ TEST_CASE("pictures are of ranks and of sets of ranks", "[app][draw]") {
   CHECK(contains(wrong.err, "did you mean 'ends'?"));
 }
 
-TEST_CASE("names of calls are written", "[app][act_query]") {
+TEST_CASE("names of calls are written", "[app][op_query]") {
   const models::TaskGraph graph = testing::scenario_of(kText).graph;
   const std::string written = formats::write_scenario(graph);
   INFO(written);

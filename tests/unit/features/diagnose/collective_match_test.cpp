@@ -79,7 +79,7 @@ TEST_CASE("who has made a call is known from what it has called later",
   CHECK(models::CallIndex(job.evidence()).collective(3, {all, 8, 0}, &call) == Called::kNo);
 }
 
-TEST_CASE("only what most members do not call is wrong; else both sides are told",
+TEST_CASE("only what most members do not call is wrong; else both sides are reported",
           "[models][collective_match]") {
   const auto check = [](const std::vector<const char*>& ops, std::size_t members) {
     testing::EvidenceBuilder job(static_cast<std::uint32_t>(members));

@@ -72,7 +72,7 @@ TEST_CASE("what is no dump is said, and the rest is read", "[app][diagnose_comma
   CHECK(command({"diagnose", "flight-recorder", empty.path()}).code == 2);
 }
 
-TEST_CASE("stacks of run are read back, and idle threads are no odd ones",
+TEST_CASE("stacks of run are read back, and idle threads are not stragglers",
           "[app][diagnose_command]") {
   const std::string stacks = command({"run", "scenarios/swin_2x2x2.yaml", "--stacks"}).out;
   const auto swin = command({"diagnose", "stacks", "-", "--json"}, stacks);

@@ -35,7 +35,7 @@ models::Diagnosis diagnosed(const formats::NcclCallReader& reader) {
 
 }  // namespace
 
-TEST_CASE("calls are put together by the creation of their communicator",
+TEST_CASE("calls are put together by the init of their communicator",
           "[formats][nccl_call_reader]") {
   const std::string start = created(0) + created(1);
   const std::string both = call(0, "AllReduce", 4) + call(1, "AllReduce", 4);

@@ -279,7 +279,7 @@ TEST_CASE("works that differ are a mismatch, what is not known is none",
   CHECK(verdict(timeout(0, 7, "SEND") + status(0, "1", 7, 7, 6)) == sim::Verdict::kLimit);
 }
 
-TEST_CASE("communicators that not all create, and links that do not answer, are told",
+TEST_CASE("communicators that not all create, and links that do not answer, are reported",
           "[formats][nccl_log_reader]") {
   const auto notes =
       read(

@@ -207,7 +207,7 @@ TEST_CASE("communicators that span the job and number it differently name no ran
   CHECK(models::diagnose(read({communicators(straight)}).evidence(false, four)).roots.empty());
 }
 
-TEST_CASE("a process that is told dead has the rank that an earlier report gave it",
+TEST_CASE("a process that is reported dead has the rank that an earlier report gave it",
           "[formats][ras_reader]") {
   std::string missing = report("");
   missing +=

@@ -77,7 +77,7 @@ TEST_CASE("the rank is in the label, the command, the file's name, or counted",
   CHECK(counted.threads[1].frames.size() == 3);
 }
 
-TEST_CASE("who does not wait in the collective is the odd one", "[formats][stack_reader]") {
+TEST_CASE("who does not wait in the collective is the straggler", "[formats][stack_reader]") {
   std::string text;
   for (int rank = 0; rank < 4; ++rank) {
     text += process("python t.py --rank " + std::to_string(rank), rank == 2 ? kLoads : kAllReduce);

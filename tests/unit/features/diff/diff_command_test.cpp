@@ -66,7 +66,7 @@ TEST_CASE("one file has two settings", "[app][diff]") {
                  "'--set-a' needs a name and a value"));
 }
 
-TEST_CASE("bad sides are told with their places", "[app][diff]") {
+TEST_CASE("bad sides are reported with their places", "[app][diff]") {
   const testing::Folder folder;
   const std::string good = folder.write("good.yaml", kSmall);
   const std::string bad = folder.write("bad.yaml", "schema: 1\nactors: {a: {source: x}}\n");

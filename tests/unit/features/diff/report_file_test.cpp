@@ -38,7 +38,7 @@ TEST_CASE("a report that was written says what the run said", "[formats][report_
   }
 }
 
-TEST_CASE("scenarios and reports are told apart", "[formats][report_file]") {
+TEST_CASE("scenarios and reports are distinguished", "[formats][report_file]") {
   CHECK_FALSE(looks_like_report("# x\nschema: 1\n"));
   CHECK_FALSE(looks_like_report("{schema: 1, actors: {a: {source: 1}}}"));
   CHECK_FALSE(looks_like_report(""));

@@ -52,13 +52,13 @@ TEST_CASE("the first difference and what got slower are found", "[models][run_di
   CHECK(found.pace[0].largest.rank == 1);
 }
 
-TEST_CASE("acts that only one run has do not count", "[models][run_difference]") {
+TEST_CASE("ops that only one run has do not count", "[models][run_difference]") {
   const RunDifference found = difference(kLine, {}, {{"n", "5"}});
   CHECK(found.ops_in_both == 14);
   CHECK(found.pace.empty());
 }
 
-TEST_CASE("what changes places on a stream is told once", "[models][run_difference]") {
+TEST_CASE("what changes places on a stream is reported once", "[models][run_difference]") {
   const std::string text =
       "schema: 1\nparams: {early: on}\nthreads: {t: {program: [{repeat: {case: early, on: 1, off: "
       "0}, "

@@ -118,7 +118,7 @@ TEST_CASE("labels hold in one rank, and there may be many", "[formats][goal_read
       "  help: 'LABEL: send ...' defines it; labels hold in their rank, from there on\n");
 }
 
-TEST_CASE("what a GOAL file lacks is told", "[formats][goal_reader]") {
+TEST_CASE("what a GOAL file lacks is reported", "[formats][goal_reader]") {
   CHECK(mistakes_in("") ==
         "a.goal:1:1: error[E1202]: 'num_ranks' is missing\n"
         "  \n"

@@ -489,7 +489,7 @@ programs:
   CHECK(lint(with(text, "{create: dp}, {create: tp}", "{create: tp}, {create: dp}")).empty());
 }
 
-TEST_CASE("device-room: more streams that wait than room", "[lint]") {
+TEST_CASE("device-room: more waiting streams than slots", "[lint]") {
   const std::string text = R"(schema: 1
 ranks: 2
 params: {room: 1, order: {default: none, one_of: [none, implicit]}, blocking: off}

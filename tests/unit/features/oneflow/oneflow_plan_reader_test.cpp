@@ -79,7 +79,7 @@ TEST_CASE("a light plan is refused, with the name of the plan", "[formats][onefl
         "give the plan itself: 'job_<graph>_plan', beside 'job_<graph>_plan_rank_<n>_light_plan'");
 }
 
-TEST_CASE("mistakes in a plan are told with their places", "[formats][oneflow_plan]") {
+TEST_CASE("mistakes in a plan are reported with their places", "[formats][oneflow_plan]") {
   CHECK(problem("") == "1:1: not a OneFlow plan: it has no 'task { ... }'\n");
   CHECK(problem("{\"task\": 1}") == "1:1: expected the name of a field, found '{'\n");
   CHECK(problem("job_conf { name: 'x' }") == "1:1: not a OneFlow plan: it has no 'task { ... }'\n");

@@ -83,7 +83,7 @@ TEST_CASE("integers of a text proto have to fit", "[formats][text_proto]") {
   }
 }
 
-TEST_CASE("what is no text proto is told with its place", "[formats][text_proto]") {
+TEST_CASE("what is no text proto is reported with its place", "[formats][text_proto]") {
   CHECK(problem("a {\n  b: 1\n") == "3:1: unexpected end of file: expected '}'\n");
   CHECK(problem("a: 1\n}") == "2:1: expected the name of a field, found '}'\n");
   CHECK(problem("a 1") == "1:3: 'a' needs ':' and a value, or '{': found '1'\n");

@@ -30,7 +30,7 @@ std::string findings(const models::Record& record) {
 
 }  // namespace
 
-TEST_CASE("calls that fit and come from different lines are told", "[models][record_checks]") {
+TEST_CASE("calls that fit and come from different lines are reported", "[models][record_checks]") {
   const std::string reduce = call("all_reduce", "\"bytes\": 4");
   CHECK(findings(record_of("gloo", {kHere + reduce, kHere + reduce})).empty());
   CHECK(findings(record_of("gloo", {kHere + reduce, kThere + reduce})) ==

@@ -78,7 +78,7 @@ TEST_CASE("calls that a start or a join orders do not race", "[models][thread_or
   CHECK(racing(joined + reduce("g0", 5, kOther), RecordRules::kGloo).size() == 1);
 }
 
-TEST_CASE("threads of one name are told apart", "[models][thread_order]") {
+TEST_CASE("threads of one name are distinguished", "[models][thread_order]") {
   const std::string second = ", \"th\": \"io#2\"";
   CHECK(racing(reduce("g0", 1, kOther) + reduce("g0", 2, second), RecordRules::kGloo) ==
         std::vector<std::string>{"rank 0: thread 'io' and thread 'io' call concurrently, in an "

@@ -83,7 +83,8 @@ TEST_CASE("of two collectives in opposite order these are left", "[models][reduc
   CHECK_FALSE(small.stopped);
 }
 
-TEST_CASE("parameters come first, and the smallest that hang alike are told", "[models][reduce]") {
+TEST_CASE("parameters come first, and the smallest that hang alike are reported",
+          "[models][reduce]") {
   // Each rank sends to the next rank and then receives. Such a ring hangs at any length, so two
   // ranks remain. Iterations after the first are never reached.
   const Reduction small = reduced(R"(

@@ -71,7 +71,7 @@ TEST_CASE("a variable has values, ranges, or both", "[models][parameter_sweep]")
   CHECK(values("acc=5..5") == Texts{"5"});
 }
 
-TEST_CASE("what is no variable is told with why", "[models][parameter_sweep]") {
+TEST_CASE("what is not a variable is reported with the reason", "[models][parameter_sweep]") {
   CHECK(mistake("acc") == "expected NAME=VALUES, found 'acc'");
   CHECK(mistake("=1..2") == "expected NAME=VALUES, found '=1..2'");
   CHECK(mistake("acc=") == "acc=: a value is missing");

@@ -29,7 +29,7 @@ Found shard(const std::string& text, const Variables& variables = {}) {
 
 }  // namespace
 
-TEST_CASE("a shard is one of so many", "[app][shard]") {
+TEST_CASE("a shard has a number and a total", "[app][shard]") {
   CHECK(shard("1/1").shard == Shard{1, 1});
   CHECK(shard("3/64").shard == Shard{3, 64});
   for (const char* text :

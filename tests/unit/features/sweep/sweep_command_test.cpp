@@ -283,7 +283,7 @@ TEST_CASE("the file of another sweep is left alone", "[app][sweep]") {
   CHECK(command({"sweep", kSwin, "-o", folder / "no/such"}).code == 74);
 }
 
-TEST_CASE("mistakes in values are told before anything is run", "[app][sweep]") {
+TEST_CASE("mistakes in values are reported before anything is run", "[app][sweep]") {
   const auto of = [](const Arguments& options) { return mistake(with({"sweep", kSwin}, options)); };
   const std::string file = std::string(kSwin) + ": error";
   CHECK(of({"--vary", "ac=1..3"}) == file + "[E0306]: --vary ac=1: unknown parameter");

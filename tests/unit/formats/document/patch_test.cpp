@@ -220,7 +220,7 @@ TEST_CASE("patches are done one after the other", "[patch]") {
                "reduce.side]}\n  copy: {stream: forward, reads: [reduce]}\n"));
 }
 
-TEST_CASE("mistakes are told where they stand", "[patch]") {
+TEST_CASE("mistakes are reported where they stand", "[patch]") {
   CHECK(actors("actors: {gathr: {slots: 2}}\n") ==
         "1:2:10: there is no actor 'gathr' to change\n  did you mean 'gather'?\n"
         "  '+gathr' adds a new one\n");

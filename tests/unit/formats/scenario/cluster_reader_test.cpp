@@ -200,7 +200,7 @@ TEST_CASE("what is used is among the links", "[formats][cluster_reader]") {
         "3:30: unknown link class 'ethernt'\n  did you mean 'ethernet'?\n");
 }
 
-TEST_CASE("all mistakes of a cluster are told at once", "[formats][cluster_reader]") {
+TEST_CASE("all mistakes of a cluster are reported at once", "[formats][cluster_reader]") {
   CHECK(mistake("{host: 2, devices: 0, links: {tcp: {}}, algorithm: rings}") ==
         "3:11: unknown key 'host' in 'cluster'\n  did you mean 'hosts'?\n"
         "3:29: 'devices' must be between 1 and 1048576, found 0\n"

@@ -86,7 +86,7 @@ TEST_CASE("memory is exact, bounded, or about something", "[formats][expectation
         models::Bounds{1'000, 1'002});
 }
 
-TEST_CASE("acts are named as in reports", "[formats][expectation_reader]") {
+TEST_CASE("ops are named as in reports", "[formats][expectation_reader]") {
   const Expectation one = expectation_of("{order: [a#1, send up#2, x#y#3]}");
   REQUIRE(one.order.size() == 1);
   CHECK(one.order[0][1].name == "send up");

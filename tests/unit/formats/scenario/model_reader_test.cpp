@@ -17,7 +17,7 @@ const std::string kThree = "    - {name: l, count: 3, ops: {mul: {takes: 1us}}}\
 
 }  // namespace
 
-TEST_CASE("layouts that cannot be are told at their place", "[formats][model_reader]") {
+TEST_CASE("layouts that cannot be are reported at their place", "[formats][model_reader]") {
   CHECK(mistakes_in(with_layers(kThree, "parallel: {pipeline: 4}\n")) ==
         "6:22: 4 stages cannot share 3 layers: each needs at least one\n"
         "  pass 'pipeline-stages' reports this\n");
@@ -43,7 +43,7 @@ TEST_CASE("layouts that cannot be are told at their place", "[formats][model_rea
         "6:11: a job can have at most 1048576 ranks, and 1048576 x 2 x 1 are more\n");
 }
 
-TEST_CASE("tensors that cannot be cut are told once for all layers of an entry",
+TEST_CASE("tensors that cannot be cut are reported once for all layers of an entry",
           "[formats][model_reader]") {
   CHECK(mistakes_in(with_layers("    - {name: l, count: 2, ops: {mul: {out: [S(0), S(1)]}}}\n",
                                 "parallel: {tensor: 3}\n")) ==
@@ -60,7 +60,7 @@ TEST_CASE("tensors that cannot be cut are told once for all layers of an entry",
         "  pass 'build-forward' reports this\n");
 }
 
-TEST_CASE("what no builder boxes is told with both signatures", "[formats][model_reader]") {
+TEST_CASE("what no builder boxes is reported with both signatures", "[formats][model_reader]") {
   CHECK(mistakes_in(with_layers("    - {name: l, ops: {a: {}, b: {in: [P, P]}}}\n",
                                 "parallel: {data: 2, tensor: 1}\n")) ==
         "5:30: 'l-b' reads 'l-a' as (P, P), which lies as (S(0), B): no builder makes P of S(0)\n"

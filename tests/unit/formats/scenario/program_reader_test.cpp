@@ -206,7 +206,7 @@ TEST_CASE("what has to be the same on all ranks is not smuggled past them by a b
   CHECK(with("{compute: a, takes: {case: n, 1: 2us, else: 1us}}").empty());
 }
 
-TEST_CASE("a wrong number is told at its own place", "[formats][program_reader]") {
+TEST_CASE("a wrong number is reported at its own place", "[formats][program_reader]") {
   CHECK(mistakes("{compute: a, takes: -1us}") ==
         "4:37: the time it takes is -1000 ns on rank 0, but must be at least 0 ns\n");
   CHECK(mistakes("{send: g, to: rank + 7, bytes: 4B - 5B}") ==
@@ -365,7 +365,7 @@ TEST_CASE("names have no control characters, which a terminal would act on",
   CHECK(mistakes("{compute: \"\u00e4\u20ac\"}").empty());
 }
 
-TEST_CASE("a misspelt key of a call is told with the nearest that there is",
+TEST_CASE("a misspelt key of a call is reported with the nearest that there is",
           "[formats][programs]") {
   // Unknown keys are reported only after the whole step is read, because the keys of calls are read
   // deeper down.

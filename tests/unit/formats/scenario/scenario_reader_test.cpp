@@ -71,7 +71,7 @@ TEST_CASE("an expression of a megabyte is refused", "[formats][scenario_reader]"
         "2:22: an expression can have at most 10000 characters\n");
 }
 
-TEST_CASE("mistakes in names that are declared and in tensors are told",
+TEST_CASE("mistakes in names that are declared and in tensors are reported",
           "[formats][scenario_reader]") {
   CHECK(
       testing::mistakes_in("schema: 1\nphases: forward\nevents: [x, {key: a, on: 3}, {evnt: b}]\n"

@@ -152,7 +152,7 @@ TEST_CASE("what threads, streams and communicators are is written", "[formats][w
       "  z: {stream: t, source: 1, collective: {all_reduce: tp, communicator: c, bytes: 3B}}}\n");
 }
 
-TEST_CASE("a cluster, its faults and its guards are written", "[formats][writer]") {
+TEST_CASE("a cluster, its faults and `guards` are written", "[formats][writer]") {
   const std::string actors =
       "actors:\n"
       "  a: {source: 1, collective: {all_reduce: tp, bytes: 1MiB, algorithm: direct}}\n"

@@ -51,7 +51,7 @@ TEST_CASE("spaces, quotes, line ends and a byte order mark do not matter",
             .ranks == plain.ranks);
 }
 
-TEST_CASE("files in the old vocabulary are told by BW, or by B and W of one micro-batch",
+TEST_CASE("files in the old vocabulary are recognized by BW, or by B and W of one micro-batch",
           "[formats][schedule_csv]") {
   const std::string split = "0F0,0F1,0I0,0W0,0I1,0W1\r\n";
   CHECK(formats::write_schedule(schedule_in("0F0,0F1,0B0,0W0,0B1,0W1\n")) == split);
@@ -62,7 +62,7 @@ TEST_CASE("files in the old vocabulary are told by BW, or by B and W of one micr
         "ones\n");
 }
 
-TEST_CASE("what is no action is told with its place", "[formats][schedule_csv]") {
+TEST_CASE("what is no action is reported with its place", "[formats][schedule_csv]") {
   CHECK(mistakes_in("0F0,0X0,0B0\n") == "1:5: '0X0' is not an action\n");
   CHECK(mistakes_in("0F0,0B0\n1F0, 1B\n") == "2:6: '1B' is not an action\n");
   CHECK(mistakes_in("F0\n") == "1:1: 'F0' is not an action\n");

@@ -146,7 +146,7 @@ TEST_CASE("what overlaps takes as many layers as its forward has", "[formats][sc
         (1 + 2 + 1 + 4 + 10 + 4 + 2) * 1'000);
 }
 
-TEST_CASE("layouts that cannot be are told in one sentence", "[formats][schedule_reader]") {
+TEST_CASE("layouts that cannot be are reported in one sentence", "[formats][schedule_reader]") {
   const std::string start = "kind: 1f1b, stages: 4, micro_batches: 8, ";
   CHECK(mistakes_in(schedule(start + "layers: 3")) ==
         "2:61: 4 stages cannot share 3 layers: each needs at least one\n");
@@ -166,7 +166,7 @@ TEST_CASE("layouts that cannot be are told in one sentence", "[formats][schedule
       "micro-batches are more\n");
 }
 
-TEST_CASE("what is missing or too much is told", "[formats][schedule_reader]") {
+TEST_CASE("what is missing or too much is reported", "[formats][schedule_reader]") {
   CHECK(mistakes_in(schedule("stages: 2")) == "2:11: a schedule needs 'kind' or 'rows'\n");
   CHECK(mistakes_in(schedule("kind: 1f1b, rows: [\"0F0,0B0\"]")) ==
         "2:11: 'kind' and 'rows' cannot be used together\n");

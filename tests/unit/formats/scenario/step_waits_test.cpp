@@ -38,7 +38,7 @@ TEST_CASE("a step may stay behind a stream", "[formats][step_waits]") {
         "4:38: no step uses stream 's'\n  known here: compute\n");
 }
 
-TEST_CASE("a step may wait for an act of another", "[formats][step_waits]") {
+TEST_CASE("a step may wait for an op of another", "[formats][step_waits]") {
   // b waits for a (4 us), not for later ops on a's stream.
   CHECK(time_of("{compute: a, takes: 4us}, {compute: c, takes: 9us}, "
                 "{compute: b, takes: 1us, stream: s, waits_for: [a]}, "
@@ -74,7 +74,7 @@ TEST_CASE("mistakes of waits have places", "[formats][step_waits]") {
         "4:39: numbers of ops must be between 0 and 16777216, found [-1, 1]\n");
 }
 
-TEST_CASE("acts with numbers are called by them, and read back", "[formats][step_waits]") {
+TEST_CASE("ops with numbers are called by them, and read back", "[formats][step_waits]") {
   const std::string steps =
       "{compute: f, numbers: [7, -1], takes: 1us}, "
       "{send: g, to: 1 - rank, tag: x, tag_numbers: [7, -1], name: s, numbers: [7, -1], behind: "
@@ -125,7 +125,7 @@ TEST_CASE("tags go on with their numbers", "[formats][step_waits]") {
   CHECK(verdict("[3, 0]", "[4, 0]") == Verdict::kMismatch);
 }
 
-TEST_CASE("a fault of an act with a number reads back", "[formats][step_waits]") {
+TEST_CASE("a fault of an op with a number reads back", "[formats][step_waits]") {
   const models::TaskGraph graph =
       testing::scenario_of(
           "schema: 1\nschedule: {kind: 1f1b, stages: 2, micro_batches: 4}\n"

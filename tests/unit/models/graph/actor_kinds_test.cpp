@@ -58,14 +58,14 @@ TEST_CASE("repeat has as many data slots as repetitions, and drains all its regi
   CHECK(number(ops_per_read(*find_actor_kind("repeat"), Expr::constant(4))) == 4);
 }
 
-TEST_CASE("unpack takes one slot for many acts, without draining", "[models][actor_kinds]") {
+TEST_CASE("unpack takes one slot for many ops, without draining", "[models][actor_kinds]") {
   const ActorTemplate actor = made("unpack", 4);
   CHECK(number(actor.registers[0].slots) == 1);
   CHECK(number(actor.registers[0].drain_every) == 0);
   CHECK(number(ops_per_read(*find_actor_kind("unpack"), Expr::constant(4))) == 4);
 }
 
-TEST_CASE("accumulate, pack and acc_tick fill one data slot for many acts, control every act",
+TEST_CASE("accumulate, pack and acc_tick fill one data slot for many ops, control every op",
           "[models][actor_kinds]") {
   for (const char* name : {"accumulate", "pack", "acc_tick"}) {
     INFO(name);

@@ -87,7 +87,7 @@ TEST_CASE("what a terminal would act on is shown as question marks", "[models][d
   CHECK(!has_control_characters("\xc2\xa0 \xc3\x9b"));
 }
 
-TEST_CASE("the same mistake at the same place is told once", "[models][diagnostics]") {
+TEST_CASE("the same mistake at the same place is reported once", "[models][diagnostics]") {
   Diagnostics diagnostics;
   diagnostics.error({1, 2}, kSome, "a");
   diagnostics.error({1, 2}, kSome, "b");

@@ -283,7 +283,7 @@ TEST_CASE("a model pass says what it needs before it", "[models][model_passes]")
         "  only a scenario with the key 'model' has one\n  pass 'build-forward' reports this\n");
 }
 
-TEST_CASE("build-tasks makes actors with their registers, streams, chains and guards",
+TEST_CASE("build-tasks makes actors with their registers, streams, chains and control edges",
           "[models][model_passes]") {
   const std::string all = kBackward + ",pipeline-buffers,insert-nccl-logical,build-tasks";
   // One rank and two micro-batches: forward and backward form one chain. The first op of the chain

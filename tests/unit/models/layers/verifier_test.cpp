@@ -39,7 +39,7 @@ TEST_CASE("every scenario keeps the rules", "[models][verifier]") {
   }
 }
 
-TEST_CASE("an index of nothing is told, and nothing else is looked at", "[models][verifier]") {
+TEST_CASE("an index of nothing is reported, and nothing else is looked at", "[models][verifier]") {
   TaskGraph graph = graph_of(kChain);
   graph.actors[0].stream = 7;
   graph.actors[1].reads[0].reg = 3;

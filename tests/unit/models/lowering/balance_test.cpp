@@ -27,13 +27,13 @@ Balanced balance(const std::vector<std::int64_t>& given, const std::vector<Rated
 
 }  // namespace
 
-TEST_CASE("the acts of a source carry through a chain", "[models][balance]") {
+TEST_CASE("the ops of a source carry through a chain", "[models][balance]") {
   const Balanced result = balance({4, kOpen, kOpen}, {{0, 1, 1, 1}, {1, 2, 1, 1}});
   CHECK(result.errors.empty());
   CHECK(result.ops == std::vector<std::int64_t>{4, 4, 4});
 }
 
-TEST_CASE("rates multiply and divide the acts", "[models][balance]") {
+TEST_CASE("rates multiply and divide the ops", "[models][balance]") {
   // The actors are a source, an accumulation of 3, a reader of the sum, and a repetition of the
   // reader's output by 5.
   const Balanced result =
@@ -42,7 +42,7 @@ TEST_CASE("rates multiply and divide the acts", "[models][balance]") {
   CHECK(result.ops == std::vector<std::int64_t>{6, 6, 2, 10});
 }
 
-TEST_CASE("acts are also found against the arrow", "[models][balance]") {
+TEST_CASE("ops are also found against the arrow", "[models][balance]") {
   // Only the last actor has a count: 10 = 2 * 5, and the second actor runs once per 3 ops of the
   // first.
   const Balanced result = balance({kOpen, kOpen, 10}, {{0, 1, 3, 1}, {1, 2, 1, 5}});
@@ -57,13 +57,13 @@ TEST_CASE("two ways to an actor may agree", "[models][balance]") {
   CHECK(result.ops == std::vector<std::int64_t>{4, 2, 2, 2});
 }
 
-TEST_CASE("a source of nothing makes nothing act", "[models][balance]") {
+TEST_CASE("a source without ops makes no ops", "[models][balance]") {
   const Balanced result = balance({0, kOpen}, {{0, 1, 3, 2}});
   CHECK(result.errors.empty());
   CHECK(result.ops == std::vector<std::int64_t>{0, 0});
 }
 
-TEST_CASE("acts that are no multiple of a rate are blamed on their actor", "[models][balance]") {
+TEST_CASE("ops that are no multiple of a rate are blamed on their actor", "[models][balance]") {
   const Balanced result = balance({4, kOpen}, {{0, 1, 3, 1}});
   REQUIRE(result.errors.size() == 1);
   CHECK(result.errors[0].kind == BalanceError::Kind::kUneven);
@@ -92,7 +92,7 @@ TEST_CASE("an edge that asks for another number than there is contradicts", "[mo
   CHECK(result.errors[0].wanted == 2);
 }
 
-TEST_CASE("more acts than a plan can count are refused", "[models][balance]") {
+TEST_CASE("more ops than a plan can count are refused", "[models][balance]") {
   CHECK(balance({kMaxOps, kOpen}, {{0, 1, 1, 1}}).errors.empty());
   const Balanced result = balance({kMaxOps / 2 + 1, kOpen}, {{0, 1, 1, 2}});
   REQUIRE(result.errors.size() == 1);

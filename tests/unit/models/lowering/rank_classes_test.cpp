@@ -26,8 +26,7 @@ const std::vector<RankSet> kHalves = {RankSet::range(0, 2), RankSet::range(2, 4)
 
 }  // namespace
 
-TEST_CASE("ranks differ by their actors, how often these act and their slots",
-          "[models][rank_classes]") {
+TEST_CASE("ranks differ by their actors, numbers of ops and slots", "[models][rank_classes]") {
   CHECK(classes_of("actors: {a: {source: 1, takes: 1us * rank}}\n") == kAlike);
   CHECK(classes_of("actors: {a: {source: 1}, b: {source: 1, on: rank < 2}}\n") == kHalves);
   CHECK(classes_of("actors: {a: {source: 'if(rank < 2, 1, 2)'}}\n") == kHalves);

@@ -60,7 +60,7 @@ TEST_CASE("without sizes no memory is right", "[models][expectation]") {
             "expected reserved memory 0 B, but nothing in the scenario has a size"});
 }
 
-TEST_CASE("everything that is not met is told", "[models][expectation]") {
+TEST_CASE("everything that is not met is reported", "[models][expectation]") {
   Expectation expectation;
   expectation.verdict = {{}, sim::Verdict::kCompleted};
   expectation.cause = {{}, Cause::kNone};

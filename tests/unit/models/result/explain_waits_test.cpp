@@ -109,7 +109,7 @@ programs:
   CHECK(found.roots[2].waiting == 1);
 }
 
-TEST_CASE("the call that a rank leaves out is told, not a later one", "[models][explain]") {
+TEST_CASE("the call that a rank leaves out is reported, not a later one", "[models][explain]") {
   const auto missing = [](const Explanation& found) {
     REQUIRE(found.roots.size() == 1);
     REQUIRE(found.roots[0].missing.has_value());

@@ -25,7 +25,7 @@ TEST_CASE("what is no jitter is refused", "[models][jitter]") {
   }
 }
 
-TEST_CASE("a jitter is told in words that read back", "[models][jitter]") {
+TEST_CASE("a jitter is written in words that read back", "[models][jitter]") {
   for (const char* text : {"0", "10%", "0.5%", "12.3%", "100000%", "free"}) {
     CHECK(jitter_text(*parse_jitter(text)) == text);
   }

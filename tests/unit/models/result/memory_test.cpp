@@ -104,7 +104,7 @@ TEST_CASE("what works in place holds no memory of its own", "[models][memory]") 
   CHECK(memory_of("actors: {a: {source: 1, takes: 1us, in_place: on, bytes: 3B}}\n") == "0 3 3 0");
 }
 
-TEST_CASE("rates: a slot is in use for all acts that fill it", "[models][memory]") {
+TEST_CASE("rates: a slot is in use for all ops that fill it", "[models][memory]") {
   // us      0    1    2    3    4    5    6    7    8
   // a       #1        #2        #3             one slot, given back at the end of the sum's op
   // sum          #1        #2        #3        one slot for ops 1 and 2, used since 1 us

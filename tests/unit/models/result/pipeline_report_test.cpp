@@ -22,7 +22,7 @@ const std::string kTwo =
 
 }  // namespace
 
-TEST_CASE("idle time is told by what came last: the other stage, or the message",
+TEST_CASE("idle time is attributed to what came last: the other stage, or the message",
           "[models][pipeline_report]") {
   // A forward takes 10, a backward 20, a message 3 ns. On rank 1, F0 runs from 13 to 23, B0 to 43,
   // F1 to 53, B1 to 73. On rank 0, F0 and F1 run to 20; B0 runs from 43 + 3 to 66, B1 from 73 + 3
@@ -42,7 +42,7 @@ TEST_CASE("idle time is told by what came last: the other stage, or the message"
 }
 
 TEST_CASE(
-    "the report of a schedule needs when computing acts happened, and the ends of the last others",
+    "the report of a schedule needs when computing ops happened, and the ends of the last others",
     "[models][pipeline_report]") {
   for (const char* kind : {"1f1b", "zbv", "dualpipe_v"}) {
     INFO(kind);

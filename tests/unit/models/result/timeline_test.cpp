@@ -104,7 +104,7 @@ TEST_CASE("messages flow from the send to the receive that gets them", "[models]
   CHECK(found == std::vector<std::string>{"x p", "y q"});
 }
 
-TEST_CASE("an act that hangs lasts to the end, and its lane says why", "[models][timeline]") {
+TEST_CASE("an op that hangs lasts to the end, and its lane says why", "[models][timeline]") {
   const Kept of = kept(
       "schema: 1\nreading: contract\nranks: 2\ngroups: {tp: all}\nprograms:\n  do:\n"
       "    - {compute: f, takes: 3us}\n"
@@ -133,7 +133,7 @@ TEST_CASE("what a rank did that died lasts until its death", "[models][timeline]
   CHECK(slice.end_ns == 4'000);
 }
 
-TEST_CASE("the acts of the cycle stand first in their lanes", "[models][timeline][scenario]") {
+TEST_CASE("the ops of the cycle stand first in their lanes", "[models][timeline][scenario]") {
   const Kept of(testing::load("scenarios/swin_2x2x2.yaml").graph);
   const Timeline found = timeline(of.graph, of.run);
   const Lane& lane = lane_of(found, 1, "forward");

@@ -94,7 +94,7 @@ bool has_chord(const Arrows& arrows, const Cycle& cycle) {
 
 }  // namespace
 
-TEST_CASE("a graph without a circle has no cycle", "[models][wait_cycle]") {
+TEST_CASE("an acyclic graph has no cycle", "[models][wait_cycle]") {
   const sim::WaitGraph graph = graph_of(4, {{0, 1}, {0, 2}, {1, 3}, {2, 3}});
   const models::WaitCycle cycle = models::find_cycle(graph);
   CHECK(cycle.edges.empty());

@@ -54,7 +54,7 @@ std::vector<std::uint32_t> ends_of(const TaskGraph& graph, const Simulation& run
 
 }  // namespace
 
-TEST_CASE("of each stuck act the chain is connected, shortest, and ends",
+TEST_CASE("of each stuck op the chain is connected, shortest, and ends",
           "[models][why][scenario]") {
   std::size_t looked_at = 0;
   for (const std::string& path : testing::scenario_paths()) {
@@ -87,7 +87,7 @@ TEST_CASE("of each stuck act the chain is connected, shortest, and ends",
   CHECK(looked_at > 300);
 }
 
-TEST_CASE("why of an act that comes later begins at the next one of its actor", "[models][why]") {
+TEST_CASE("why of an op that comes later begins at the next one of its actor", "[models][why]") {
   const auto result = command({"why", "scenarios/swin_2x2x2.yaml", "rank 0 nccl-2108#4"});
   CHECK(result.code == 1);
   CHECK(contains(result.out,
@@ -97,7 +97,7 @@ TEST_CASE("why of an act that comes later begins at the next one of its actor", 
                  "It is on a cycle: 10 waits\n"));
 }
 
-TEST_CASE("why of an act that is done says when", "[models][why]") {
+TEST_CASE("why of an op that is done says when", "[models][why]") {
   // F0 of rank 1 starts when its input is ready: SRC takes 0.1 us, H2D_in 0.2 us and F0 1 us.
   const auto result = command({"why", "scenarios/swin_2x2x2.yaml", "rank1:F0#1"});
   CHECK(result.code == 0);
@@ -105,7 +105,7 @@ TEST_CASE("why of an act that is done says when", "[models][why]") {
         "rank 1 F0#1 is done: launched at 300 ns, started at 300 ns, done at 1.3 us\n");
 }
 
-TEST_CASE("why tells of mistakes in its act", "[models][why]") {
+TEST_CASE("why tells of mistakes in its op", "[models][why]") {
   const auto said = [](const std::string& op) {
     const auto result = command({"why", "scenarios/swin_2x2x2.yaml", op});
     CHECK(result.code == 2);
@@ -159,7 +159,7 @@ TEST_CASE("why takes an op without its number if it runs once", "[models][why]")
   CHECK(contains(often.err, "say which: rank 0 F0#1 to F0#4"));
 }
 
-TEST_CASE("why as JSON has the chain and the circle", "[models][why]") {
+TEST_CASE("why as JSON has the chain and the cycle", "[models][why]") {
   const auto result = command({"why", "scenarios/swin_2x2x2.yaml", "rank 0 F3#3", "--json"});
   CHECK(result.code == 1);
   // F3#3 needs data of nccl-1998#3, which is on the cycle.

@@ -171,7 +171,7 @@ schedule:
 )yaml") == 1 + 5 + 5);
 }
 
-TEST_CASE("what a ring cannot be is told in one sentence", "[models][ring_exchange]") {
+TEST_CASE("what a ring cannot be is reported in one sentence", "[models][ring_exchange]") {
   CHECK(mistakes_in(job(kFour, ring("step", ""))) ==
         "11:48: a ring exchange must be within a forward or a backward\n"
         "  say 'in: forward' or 'in: backward'\n");

@@ -87,7 +87,7 @@ TEST_CASE("a receive stands where the other rank is when the message is sent",
   CHECK(models::dry_run_steps(*lowered) == 10);
 }
 
-TEST_CASE("a schedule that no messages can save is told", "[models][schedule_lowering]") {
+TEST_CASE("a schedule that no messages can save is reported", "[models][schedule_lowering]") {
   models::Diagnostics diagnostics;
   CHECK(!models::add_send_recv(schedule_in("0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n"), diagnostics));
   CHECK(testing::text_of(diagnostics) ==
@@ -96,7 +96,7 @@ TEST_CASE("a schedule that no messages can save is told", "[models][schedule_low
   CHECK(diagnostics.sorted()[0].notes == std::vector<std::string>{"rank 1 is at '1F1'"});
 }
 
-TEST_CASE("layouts that do not exist are told in one sentence", "[models][schedules]") {
+TEST_CASE("layouts that do not exist are reported in one sentence", "[models][schedules]") {
   using models::ScheduleKind;
   const auto problem = [](ScheduleKind kind, std::uint32_t stages, std::uint32_t micro_batches,
                           std::uint32_t chunks) {

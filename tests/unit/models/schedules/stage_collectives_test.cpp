@@ -178,7 +178,7 @@ schedule:
   CHECK(makespan_us(head + gather + reduce + buckets + step) == 6 + 60 + 7 + 2);
 }
 
-TEST_CASE("what a layout or a collective cannot be is told in one sentence",
+TEST_CASE("what a layout or a collective cannot be is reported in one sentence",
           "[models][stage_collectives]") {
   const std::string schedule = "schedule: {kind: 1f1b, micro_batches: 4, ";
   const auto with = [&](const std::string& parallel, const std::string& rest) {

@@ -230,7 +230,7 @@ TEST_CASE("check proves a job with ops", "[models][stage_ops]") {
   }
 }
 
-TEST_CASE("what ops cannot be is told in one sentence", "[models][stage_ops]") {
+TEST_CASE("what ops cannot be is reported in one sentence", "[models][stage_ops]") {
   const std::string text = kHead + kRows + kOps;
   CHECK(mistakes_in(text + "    overlapped: dualpipe\n").find("megatron") != std::string::npos);
   CHECK(mistakes_in(text + "    overlapped: [F.atention]\n") ==

@@ -94,7 +94,7 @@ std::string three_ops_on(int ranks) {
 
 }  // namespace
 
-TEST_CASE("slices on a page begin, wait and end when acts do", "[viz][html]") {
+TEST_CASE("slices on a page begin, wait and end when ops do", "[viz][html]") {
   const Made of = made(kUnevenRanks);
   const Json data = of.data();
   CHECK(data["verdict"] == "completed");
@@ -222,7 +222,7 @@ TEST_CASE("of a rank that is too much for a page, the ends of its lanes are ther
   CHECK(contains(left_out(data, "timeline").at(0), "the last 5 ops"));
 }
 
-TEST_CASE("a page has so many waits and rows at most", "[viz][html]") {
+TEST_CASE("a page has a maximum of waits and rows", "[viz][html]") {
   const Made of = made(kCycle);
   viz::PageLimits limits;
   limits.waits = of.run.explanation.cycle.size();

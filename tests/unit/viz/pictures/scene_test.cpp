@@ -47,7 +47,7 @@ TEST_CASE("no text of a timeline covers another", "[viz][scene][scenario]") {
   CHECK(looked_at > 500);
 }
 
-TEST_CASE("an act is as long as it takes", "[viz][scene]") {
+TEST_CASE("an op is as long as it takes", "[viz][scene]") {
   const Drawn drawn(testing::scenario_of("schema: 1\nstreams: {s: {}}\nactors:\n"
                                          "  a: {stream: s, source: 1, takes: 10us}\n"
                                          "  b: {stream: s, reads: [a], takes: 30us}\n")
@@ -80,7 +80,7 @@ TEST_CASE("a timeline says what hangs, where and why", "[viz][scene]") {
   CHECK(has("ranks 2-3"));  // ranks with the same ops share a row
 }
 
-TEST_CASE("actions that overlap are told by both", "[viz][scene]") {
+TEST_CASE("an error about overlapping actions names both", "[viz][scene]") {
   // Each slot except the first and the last has the forward of a micro-batch and the backward of
   // the previous micro-batch. With more slots, each has less space.
   const auto drawn_with = [](int micro_batches) {

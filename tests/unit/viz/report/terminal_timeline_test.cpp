@@ -32,7 +32,7 @@ using Lines = std::vector<std::string>;
 }  // namespace
 
 // The device runs `a` and `wide` while the host pauses; `x` occurs twice, so its ops are numbered.
-TEST_CASE("an act is drawn as long as it takes", "[viz][terminal]") {
+TEST_CASE("an op is drawn as long as it takes", "[viz][terminal]") {
   const Lines lines = lines_of(
       "schema: 1\nranks: 1\nprograms:\n  do:\n"
       "    - {compute: a, takes: 2us}\n    - {compute: wide, takes: 18us}\n"

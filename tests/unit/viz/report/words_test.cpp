@@ -29,7 +29,7 @@ TEST_CASE("a few ranges of ranks are all named", "[viz][words]") {
   CHECK(short_ranges({0, 1, 2, 5, 9, 10}) == "0-2, 5, 9-10");
 }
 
-TEST_CASE("regular ranks are told by their stride in a narrow column", "[viz][words]") {
+TEST_CASE("regular ranks are shown by their stride in a narrow column", "[viz][words]") {
   CHECK(short_ranges(rows(0, 1, 8, 1024)) == "0-8184 by 8");
   CHECK(short_ranges(rows(3, 1, 2, 4)) == "3-9 by 2");
   CHECK(short_ranges(rows(3, 1, 2, 3)) == "3, 5, 7");
