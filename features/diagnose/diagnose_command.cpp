@@ -326,6 +326,14 @@ int run_diagnose(const Arguments& arguments, const Console& console) {
   }
   check_hints(arguments, false);
   DumpReading reading = read_all_evidence(sorted, console);
+  // If nothing tells ranks, the stacks alone say which processes wait.
+  const auto stacks = std::find_if(sorted.files.begin(), sorted.files.end(), [](const auto& it) {
+    return it.first->shows == Shows::kStacks;
+  });
+  const bool any = !reading.evidence.ranks.empty() || !reading.evidence.unplaced.empty();
+  if (!any && stacks != sorted.files.end()) {
+    return diagnose_format(*stacks->first, stacks->second, requested, console);
+  }
   reading.evidence.name = evidence_name(given);
   return report_dumps(std::move(reading), requested, console);
 }

@@ -524,7 +524,7 @@ void Diagnoser::decide_verdict() {
                        [&](const ProcessStanding& process) { return process.state == state; });
   };
   const bool lost =
-      has_unplaced(ProcessState::kDead) ||
+      has_unplaced(ProcessState::kDead) || has_unplaced(ProcessState::kStopped) ||
       std::any_of(result_.roots.begin(), result_.roots.end(), [](const auto& root) {
         return root.reason == RootReason::kDied || root.reason == RootReason::kStopped;
       });
@@ -627,7 +627,9 @@ void Diagnoser::keep_suspects() {
   const bool decided = told || !explanation.cycle.empty() || !explanation.mismatches.empty();
   if (decided) suspects.clear();
   for (const ProcessStanding& process : evidence_.unplaced) {
-    if (!decided || process.state == ProcessState::kDead) result_.unplaced.push_back(process);
+    const bool is_lost =
+        process.state == ProcessState::kDead || process.state == ProcessState::kStopped;
+    if (!decided || is_lost) result_.unplaced.push_back(process);
   }
   // If no call is pending, a process that never answered is worth reporting.
   for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {

@@ -104,6 +104,8 @@ std::string_view unplaced_text(const models::ProcessStanding& process) {
       return "is dead";
     case models::ProcessState::kBehind:
       return "is behind";
+    case models::ProcessState::kStopped:
+      return "is stopped";
     default:
       return "did not answer";
   }

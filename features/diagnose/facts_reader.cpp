@@ -73,13 +73,11 @@ bool FactsReader::read(const std::string& text, models::Diagnostics& diagnostics
   if (const auto size = fact_number(root, "world_size"); size && *size > 0) at(*size - 1);
   const std::string host = fact_text(root, "host");
   for (const YamlValue& it : fact_list(root, "ranks")) {
-    const auto rank = fact_rank(it);
-    if (!rank) continue;
-    named_.insert(*rank);
-    models::ProcessStanding& process = at(*rank).process;
+    models::ProcessStanding process;
     process.id = fact_process(it, host);
     process.name = models::process_name(process.id);
     process.place = place;
+    const auto rank = fact_rank(it);
     const std::string state = fact_text(it, "state");
     if (state == "stopped" || state == "tracing stop") {
       process.state = ProcessState::kStopped;
@@ -90,9 +88,16 @@ bool FactsReader::read(const std::string& text, models::Diagnostics& diagnostics
                                           : "a debugger stopped it";
     } else if (state == "disk sleep") {
       const std::string wait = fact_text(it, "wchan");
-      notes_.emplace_back(fmt::format("The kernel blocks rank {}{}: state D{}", *rank,
-                                      process.name.empty() ? "" : " (" + process.name + ")",
-                                      wait.empty() ? "" : ", in " + wait));
+      notes_.emplace_back(fmt::format(
+          "The kernel blocks {}: state D{}",
+          rank ? fmt::format("rank {} ({})", *rank, process.name) : std::string(process.name),
+          wait.empty() ? "" : ", in " + wait));
+    }
+    if (rank) {
+      named_.insert(*rank);
+      at(*rank).process = std::move(process);
+    } else if (process.state == ProcessState::kStopped) {
+      evidence_.unplaced.push_back(std::move(process));
     }
   }
   for (const YamlValue& it : fact_list(root, "gone")) {

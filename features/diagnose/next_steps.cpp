@@ -41,6 +41,10 @@ std::string stack_step(const models::Evidence& evidence, const std::vector<std::
                      ranks_text(ranks));
 }
 
+std::string continue_step(const models::ProcessId& id, const std::string& who) {
+  return fmt::format("kill -CONT {}, on {}: lets {} continue", id.pid, id.host, who);
+}
+
 // Suggests stack dumps: a call pending on the device does not prove that the host waits for the
 // call.
 void add_for_hosts_of(const std::vector<models::Wait>& cycle, const models::Evidence& evidence,
@@ -64,6 +68,10 @@ void add_for_unplaced(const models::Diagnosis& diagnosis, std::vector<std::strin
   for (const models::ProcessStanding& process : diagnosis.unplaced) {
     if (steps.size() == kMaxSteps) return;
     if (process.state == models::ProcessState::kDead) continue;
+    if (process.state == models::ProcessState::kStopped) {
+      steps.push_back(continue_step(process.id, process.name));
+      continue;
+    }
     const std::string name = process.name;
     if (!process.id.pid.empty()) {
       steps.push_back(stack_step(process.id, name.substr(0, name.find(" ("))));
@@ -122,9 +130,7 @@ void add_for_roots(const models::Evidence& evidence, const models::Diagnosis& di
                                 of_ranks(evidence, stopped)));
   }
   for (const std::uint32_t rank : paused) {
-    const models::ProcessId& id = evidence.ranks[rank].process.id;
-    steps.push_back(
-        fmt::format("kill -CONT {}, on {}: lets rank {} continue", id.pid, id.host, rank));
+    steps.push_back(continue_step(evidence.ranks[rank].process.id, fmt::format("rank {}", rank)));
   }
   const auto dead = std::find_if(
       diagnosis.unplaced.begin(), diagnosis.unplaced.end(),

@@ -24,8 +24,8 @@ EXIT_MOVES = 0
 EXIT_HANGS = 1
 EXIT_UNDECIDED = 3
 
-# Ends of a rank from which only a restart helps.
-_DEAD_OR_STUCK = ("died", "stopped")
+# Reasons of roots, and states of processes, with which only a restart helps.
+_DEAD_OR_STUCK = ("died", "stopped", "is dead", "is stopped")
 
 
 def seconds(text: str) -> float:
@@ -172,7 +172,9 @@ def known_roots(diagnosis: dict[str, Any]) -> list[dict[str, Any]]:
 def restart_advice(diagnosis: dict[str, Any], answer: Optional[str]) -> Optional[str]:
     """Returns what a restart does, if the evidence shows it. `answer` is that of `pipesim check`
     for a record of the job."""
-    if any(root.get("reason") in _DEAD_OR_STUCK for root in diagnosis.get("roots", [])):
+    reasons = [root.get("reason") for root in diagnosis.get("roots", [])]
+    reasons += [process.get("state") for process in diagnosis.get("processes", [])]
+    if any(reason in _DEAD_OR_STUCK for reason in reasons):
         return "helps"
     if answer in ("hang certain", "mismatch"):
         return "will hang again"

@@ -456,6 +456,9 @@ class Collect(TestCase):
         # A number at the end of a name would be a rank.
         self.assertEqual([it["files"] for it in facts["ranks"]], [["stacks_process_20_.txt"], ["stacks_process_21_.txt"]])
         self.assertIn("2 processes on node0 (mp.spawn)", cli.summary(found, "out"))
+        text = self.diagnose()[1]
+        self.assertIn("ALL ALIKE", text)
+        self.assertIn("process 20", text)
 
     def test_help_where_nothing_shows_stacks(self):
         self.torchrun([0], world=1, local=1)

@@ -300,6 +300,7 @@ class Command(TestCase):
     def test_what_a_restart_does(self):
         died, late = ({"roots": [{"reason": reason}]} for reason in ("died", "has not called"))
         self.assertEqual(command.restart_advice(died, None), "helps")
+        self.assertEqual(command.restart_advice({"processes": [{"state": "is stopped"}]}, None), "helps")
         self.assertIsNone(command.restart_advice(late, None))
         self.assertIsNone(command.restart_advice(late, "hang possible"))
         self.assertIsNone(command.restart_advice({}, "proved"))

@@ -15,6 +15,7 @@ from pipesim.live.progress import Look, Progress
 
 _ANSWER_SECONDS = 3.0
 _SECONDS_BETWEEN_STACKS = 1.0
+_POLLS_BETWEEN_SEARCHES = 30
 _THREADS = 16
 
 
@@ -52,6 +53,7 @@ class Watch:
     seen: dict[int, int] = field(default_factory=dict)  # the last process of each rank number
     _servers: dict[int, Optional[server.Address]] = field(default_factory=dict)
     _last_close_look: Optional[float] = None
+    _polls: int = 0
 
     def poll(self) -> State:
         """Looks once, and returns what the job does."""
@@ -63,6 +65,7 @@ class Watch:
         for rank in self.job.ranks:
             if rank.number is not None:
                 self.seen[rank.number] = rank.pid
+        self._polls += 1
         before = self.progress.ranks
         self.progress.add(self.clock(), self._look())
         if not before:
@@ -97,8 +100,9 @@ class Watch:
         if main is None:
             return None
         is_known = self._servers.get(rank.pid) is not None
-        if not is_known and not main.is_stopped:
-            # A debug server can start later than its rank.
+        # A debug server can start later than its rank; the search for one is the largest cost.
+        is_due = rank.pid not in self._servers or self._polls % _POLLS_BETWEEN_SEARCHES == 0
+        if not is_known and is_due and not main.is_stopped:
             self._servers[rank.pid] = server.find_server(self.processes, rank)
         address = None if main.is_stopped else self._servers.get(rank.pid)
         counts = None if address is None else calls.counts_of_server(address, _ANSWER_SECONDS)

@@ -56,6 +56,18 @@ TEST_CASE("a stopped rank is a root", "[formats][facts_reader]") {
         "a signal stopped it; 'kill -CONT 40' lets it continue");
 }
 
+TEST_CASE("a stopped process of unknown rank is named by its process", "[formats][facts_reader]") {
+  const auto facts = read({R"({"pipesim_facts": 1, "host": "node0", "ranks": [
+      {"rank": null, "pid": 40, "state": "sleeping"},
+      {"rank": null, "pid": 41, "state": "tracing stop"}]})"});
+  CHECK(facts.evidence().ranks.empty());
+  const auto found = models::diagnose(facts.evidence());
+  CHECK(found.explanation.verdict == sim::Verdict::kStarved);
+  REQUIRE(found.unplaced.size() == 1);
+  CHECK(found.unplaced.front().name == "process 41 on node0");
+  CHECK(found.unplaced.front().reason == "a debugger stopped it");
+}
+
 TEST_CASE("facts without a dead or stopped rank decide nothing", "[formats][facts_reader]") {
   const auto facts = read({R"({"pipesim_facts": 1, "host": "n", "world_size": 2, "ranks": [
       {"rank": 0, "pid": 40, "state": "disk sleep", "wchan": "nfs_wait_bit_killable"},
