@@ -343,6 +343,16 @@ class Logs(TestCase):
 
 
 class Refused(TestCase):
+    def test_memory_that_may_not_be_read(self):
+        self.torchrun([0], world=1, local=1)
+        self.assertTrue(self.processes.may_read_memory(20))
+        self.assertTrue(Processes().may_read_memory(os.getpid()))
+        script = "#!/bin/sh\necho 'Error: Failed to get process executable name' >&2; exit 1\n"
+        with unittest.mock.patch.object(Processes, "may_read_memory", return_value=False):
+            found = Collector(self.processes, self.job(), str(self.out), "n", pyspy=self.pyspy(script=script)).run()
+        self.assertIn("help: py-spy may not read the processes: ", cli.summary(found, "out"))
+        self.assertIn("rank 0: py-spy: Error: Failed to get", cli.summary(found, "out"))
+
     def help(self, *, uid=0, own=0, capabilities="ffffffffffffffff", yama=None):
         self.proc.add(20, "python3", uid=uid)
         self.proc.write("self", "status", f"CapEff:\t{capabilities}\n")

@@ -65,6 +65,10 @@ class Launchers(TestCase):
         self.assertEqual((job.name, job.launcher, job.world_size), ("llama@node0:29500", "torchrun", 4))
         self.assertEqual((job.agent, job.missing()), (10, []))
 
+    def test_torchrun_without_a_name(self):
+        self.torchrun(run="none")
+        self.assertEqual(self.job().name, "node0:29500")
+
     def test_torchrun_on_the_second_of_two_hosts(self):
         self.torchrun(range(4, 8), world=8)
         self.assertEqual(self.job().expected(), [4, 5, 6, 7])

@@ -41,9 +41,8 @@ def help_without_pyspy() -> str:
 def help_for_other_stacks() -> str:
     """Returns what gives stacks where py-spy is not permitted, in the next run of the job."""
     return (
-        "a job that calls torch.distributed.debug.start_debug_server() (torch 2.10 or newer), or "
-        "faulthandler.register(signal.SIGUSR1, all_threads=True) and is asked with --signal "
-        "SIGUSR1, needs no py-spy"
+        "no py-spy is needed if the script calls torch.distributed.debug.start_debug_server(), or "
+        "faulthandler.register(signal.SIGUSR1, all_threads=True) and you add --signal SIGUSR1"
     )
 
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Sequence
 from typing import NoReturn, Optional
@@ -138,7 +139,13 @@ def summary(facts: Facts, folder: str) -> str:
         if not it.stacks and it.notes and it.rank.number in (None, *_first_numbers(facts)):
             who = f"process {it.rank.pid}" if it.rank.number is None else f"rank {it.rank.number}"
             lines.append(f"{who}: {'; '.join(it.notes)}")
-    return "\n".join(lines)
+    return "\n".join(_wrapped(line) for line in lines)
+
+
+def _wrapped(line: str) -> str:
+    return textwrap.fill(
+        line, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _first_numbers(facts: Facts) -> list[int]:

@@ -148,8 +148,7 @@ class Collector:
             if found.text:
                 return found
             facts.notes.append(found.error)
-            denied = ("permission", "permitted", "denied", "privileges")
-            self.is_pyspy_refused |= any(word in found.error.lower() for word in denied)
+            self.is_pyspy_refused |= not self.processes.may_read_memory(rank.pid)
         if address is not None:
             found = stacks.ask_server(address, rank.number, _ANSWER_SECONDS)
             if found.text:

@@ -327,7 +327,7 @@ def _names_of(environ: dict[str, str]) -> Optional[RankNames]:
 
 def _key(environ: dict[str, str]) -> str:
     """Returns the name of a job, which all of its ranks have in common."""
-    elastic = environ.get("TORCHELASTIC_RUN_ID")
+    elastic = environ.get("TORCHELASTIC_RUN_ID", "").replace("none", "")  # torchrun's default
     names = [elastic] if elastic else [environ[n] for n in _JOB_NAMES[1:] if environ.get(n)]
     master = environ.get("MASTER_ADDR", "")
     if environ.get("MASTER_PORT"):

@@ -223,6 +223,16 @@ class Processes:
         except OSError:
             return True
 
+    def may_read_memory(self, pid: int) -> bool:
+        """Whether this process may read the memory of another one, as py-spy does."""
+        try:
+            with open(self.path(pid, "mem"), "rb"):
+                return True
+        except PermissionError:
+            return False
+        except OSError:
+            return True
+
     def catches(self, pid: int, number: int) -> bool:
         """Whether the process has a handler for this signal, which it would die of otherwise."""
         mask = self.status(pid).get("SigCgt", "0")
