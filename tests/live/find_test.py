@@ -101,6 +101,28 @@ class Launchers(TestCase):
         self.assertEqual((job.name, job.launcher, job.world_size), ("4711.0", "srun", 4))
         self.assertEqual((self.pids(), job.expected()), ({2: 22, 3: 23}, None))
 
+    def srun(self, ranks, local, tasks):
+        for rank in ranks:
+            self.proc.add(20 + rank, "python3 train.py", {
+                "SLURM_PROCID": rank, "SLURM_LOCALID": local(rank), "SLURM_STEP_NUM_TASKS": 8,
+                "SLURM_STEP_TASKS_PER_NODE": tasks, "SLURM_JOB_ID": 4711, "SLURM_STEP_ID": 0}, 5)  # fmt: skip
+
+    def test_ranks_that_srun_should_have_here(self):
+        self.srun((4, 5, 7), lambda rank: rank - 4, "4(x2)")
+        self.assertEqual(self.job().missing(), [6])
+
+    def test_ranks_that_srun_spread_over_the_hosts(self):
+        self.srun((1, 3, 7), lambda rank: rank // 2, "4(x2)")
+        self.assertEqual(self.job().expected(), None)
+
+    def test_one_rank_does_not_show_how_srun_numbers(self):
+        self.srun((4,), lambda rank: rank - 4, "4(x2)")
+        self.assertEqual(self.job().expected(), None)
+
+    def test_hosts_with_different_numbers_of_ranks(self):
+        self.srun((4, 5), lambda rank: rank - 4, "5,3")
+        self.assertEqual(self.job().expected(), None)
+
     def test_torchrun_below_srun(self):
         step = {"SLURM_PROCID": 1, "SLURM_STEP_ID": 0, "SLURM_JOB_ID": 4711}
         self.proc.add(10, "python3 -u -m torch.distributed.run train.py", step)
@@ -220,7 +242,11 @@ class Gone(TestCase):
 
     def test_processes_that_may_not_be_read_can_be_the_missing_ranks(self):
         self.torchrun([0, 1, 3])
-        self.processes.refused.add(77)
+        for pid, uid in ((77, 1234), (78, 0)):
+            self.proc.add(pid, "python3 other.py", uid=uid)
+        self.processes.refused.add(77)  # of another user
+        self.assertEqual(self.gone(), [(2, None, None, "")])
+        self.processes.refused.add(78)
         self.assertEqual(self.job().missing(), [2])
         self.assertEqual(self.gone(), [])
 

@@ -39,7 +39,7 @@ _NAMES = (
         "SLURM_PROCID",
         ("SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"),
         "SLURM_LOCALID",
-        "",
+        "SLURM_STEP_TASKS_PER_NODE",
         needs="SLURM_STEP_ID",
     ),
 )
@@ -97,7 +97,7 @@ class Job:
     ranks: list[Rank]
     local_size: Optional[int]  # number of ranks that this host should have
     agent: Optional[int] = None  # the process that started the ranks
-    refused: int = 0  # Python processes whose environment may not be read
+    refused: int = 0  # Python processes of its user whose environment may not be read
 
     @property
     def numbers(self) -> set[int]:
@@ -107,13 +107,15 @@ class Job:
         """Returns the ranks that this host should have, or None if that is not known."""
         if self.world_size is not None and self.local_size == self.world_size:
             return list(range(self.world_size))
-        # torchrun numbers the ranks of a host one after the other.
+        # torchrun numbers the ranks of a host one after the other. With another launcher, two ranks
+        # show whether it does.
         bases = {
             rank.number - rank.local
             for rank in self.ranks
             if rank.number is not None and rank.local is not None
         }
-        if self.launcher != "torchrun" or self.local_size is None or len(bases) != 1:
+        is_certain = self.launcher == "torchrun" or len(self.ranks) > 1
+        if not is_certain or self.local_size is None or len(bases) != 1:
             return None
         base = bases.pop()
         return list(range(base, base + self.local_size))
@@ -198,7 +200,8 @@ class _Finder:
         # Other programs can have a variable RANK: in a pod, all of them have it.
         torch = [j for j in jobs if any(self.processes.torch_folder(r.pid) for r in j.ranks)]
         for job in torch or jobs:
-            job.refused = len(self.processes.refused)
+            user = self.processes.user(job.ranks[0].pid)
+            job.refused = sum(self.processes.user(pid) == user for pid in self.processes.refused)
         return sorted(torch or jobs, key=lambda job: job.name)
 
     def _is_helper(self, pid: int) -> bool:
@@ -228,7 +231,8 @@ class _Finder:
         if not launcher:
             launcher = "torchrun" if "TORCHELASTIC_RUN_ID" in environ else "RANK"
         sizes = [environ.get(name, "") for name in names.size]
-        local_size = environ.get(names.local_size, "")
+        # srun writes "4(x2)" for two hosts with four ranks each.
+        local_size = environ.get(names.local_size, "").partition("(")[0]
         world = next((int(size) for size in sizes if size.isdigit()), None)
         return Job(
             name=key,
