@@ -272,6 +272,5 @@ TEST_CASE("mismatched calls that complete are not said to hang", "[app][check]")
                              "    - {when: rank == 0, send: g, to: 1, bytes: 8B}\n"
                              "    - {when: rank == 1, recv: g, from: 0, bytes: 4B}\n");
   CHECK(contains(found.out, "UNDECIDED: the script read a clock"));
-  CHECK(contains(found.out, "timing has no effect here; calls do not\n                match\n"));
-  CHECK(!contains(found.out, "hangs\n"));
+  CHECK(contains(found.out, "timing has no effect here; none hangs\n"));
 }
