@@ -59,6 +59,11 @@ models::RankEvidence& FactsReader::at(std::uint32_t rank) {
 
 bool FactsReader::read(const std::string& text, models::Diagnostics& diagnostics,
                        const std::string& name) {
+  if (text.size() > kMaxFactsBytes) {
+    diagnostics.error({}, models::Code::kLimit,
+                      fmt::format("a file of facts can have at most {} MiB", kMaxFactsBytes >> 20));
+    return false;
+  }
   const auto document =
       read_json(text, {"a file of facts", models::Code::kNoEvidence}, diagnostics);
   if (!document) return false;

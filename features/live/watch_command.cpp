@@ -36,9 +36,9 @@ OptionGroup hang_options() {
 OptionGroup watch_report_options() {
   return {"Report",
           {{.name = "record",
-            .value = "DIR",
-            .about = "A record of the job's script ('pipesim record'): says whether the job will "
-                     "hang again"},
+            .value = "DIR|FILE",
+            .about = "A record of the job's script ('pipesim record'), or a scenario of the job: "
+                     "says whether the job will hang again"},
            {.name = "json", .about = "Print events as lines of JSON"},
            {.name = "prometheus",
             .value = "FILE",

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 
@@ -16,7 +15,7 @@ from pipesim.live.processes import Processes
 
 def main(arguments: Sequence[str]) -> int:
     """Collects, prints what was found, and returns the exit status of `pipesim diagnose`."""
-    parser = argparse.ArgumentParser(prog="pipesim collect", allow_abbrev=False)
+    parser = cli.Parser("pipesim collect")
     cli.add_common_options(parser)
     parser.add_argument("--only-collect", action="store_true")
     parser.add_argument("--json", action="store_true")

@@ -35,14 +35,14 @@ def seconds(text: str) -> float:
     return value
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="pipesim watch", allow_abbrev=False)
+def _parser() -> cli.Parser:
+    parser = cli.Parser("pipesim watch")
     cli.add_common_options(parser)
     parser.add_argument("--every", type=seconds, default=1.0)
     parser.add_argument("--quiet", type=seconds, default=Limits.quiet)
     parser.add_argument("--patience", type=seconds, default=Limits.patience)
     parser.add_argument("--once", action="store_true")
-    parser.add_argument("--record", metavar="DIR")
+    parser.add_argument("--record", metavar="DIR|FILE")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--prometheus", metavar="FILE")
     return parser
@@ -58,6 +58,8 @@ class Watcher:
         limits = Limits(options.quiet, max(options.quiet, options.patience))
         self.watch = Watch(processes, self._find, limits)
         self.name = ""
+        # A folder that cannot be used is an error now, not when the job hangs.
+        self.folder = cli.new_folder(options.output, self.host) if options.output else None
 
     def _find(self) -> Optional[Job]:
         found = choose_job(find_jobs(self.processes), self.name or self.options.job)
@@ -101,7 +103,7 @@ class Watcher:
         assert job is not None
         progress, working = self.watch.progress, self.watch.working
         seconds = round(progress.waiting() if working else progress.quiet(), 1)
-        folder = cli.new_folder(self.options.output, self.host)
+        folder = self.folder or cli.new_folder(None, self.host)
         facts = Collector(
             self.processes, job, folder, self.host, self.options.signal, seen=self.watch.seen
         ).run()

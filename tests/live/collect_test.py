@@ -514,5 +514,32 @@ class Collect(TestCase):
         self.assertEqual(self.main("--job", "eval", "-o", str(self.out), "--only-collect")[0], 0)
 
 
+class Program(unittest.TestCase):
+    """The program starts the Python modules, on the processes of this machine."""
+
+    def run_it(self, *arguments, folder=None):
+        done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, cwd=folder)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+        return done.stderr
+
+    def test_options_reach_the_module(self):
+        name = "no job has this name"
+        error = self.run_it("collect", "--job", name, "--only-collect", "--color=never")
+        self.assertRegex(error, f"^error: no (job '{name}'|rank of a PyTorch job was found) on this host\n  help: ")
+        error = self.run_it("watch", "--signal", "SIGNONE", "--quiet", "7", "--once")
+        self.assertEqual(error, "error: argument --signal: unknown signal 'SIGNONE'\n"
+                                "  help: 'pipesim watch --help' lists the options\n")  # fmt: skip
+
+    def test_wrong_usage(self):
+        self.assertIn("'pipesim collect' takes no argument, found 'x'", self.run_it("collect", "x"))
+        self.assertIn("invalid value '0' for '--quiet'", self.run_it("watch", "--quiet", "0"))
+
+    @unittest.skipIf(sys.version_info < (3, 11), "needs PYTHONSAFEPATH")
+    def test_files_of_the_folder_do_not_replace_standard_modules(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "json.py").write_text("raise ValueError\n")
+            self.assertIn("on this host", self.run_it("collect", "--job", "no job has this name", folder=folder))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pathlib
+import shutil
 import sys
 import tempfile
 import unittest
@@ -272,6 +273,7 @@ class Command(TestCase):
         self.assertEqual(self.run_it("--once", "--json")[0], 3)
         for rank in range(3):
             self.proc.remove(20 + rank)
+        shutil.rmtree(self.folder / "out")
         status, _, err = self.run_it("--once")
         self.assertEqual((status, err), (0, "note: no rank of a PyTorch job was found on this host\n"))
 
@@ -296,6 +298,13 @@ class Command(TestCase):
             self.run_it()
         self.assertEqual(end.exception.code, 2)
         self.assertEqual(self.run_it("--job", "llama", "--once")[0], 0)
+
+    def test_a_folder_that_cannot_be_used(self):
+        (self.folder / "out").mkdir()
+        (self.folder / "out/facts.n0.json").write_text("")
+        with self.assertRaises(SystemExit):
+            self.run_it()
+        self.assertEqual(self.now, 0)
 
     def test_what_a_restart_does(self):
         died, late = ({"roots": [{"reason": reason}]} for reason in ("died", "has not called"))

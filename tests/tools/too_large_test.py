@@ -50,6 +50,10 @@ class TooLarge(unittest.TestCase):
             "big_0: error[E0107]: a report of RAS can have at most 64 MiB",
         )
         self.assertEqual(
+            self.told("diagnose", "facts", "big_0"),
+            "big_0: error[E0107]: a file of facts can have at most 64 MiB",
+        )
+        self.assertEqual(
             self.told("diagnose", "boxing", "big_0"),
             "big_0: error[E0107]: a boxing log can have at most 256 MiB",
         )

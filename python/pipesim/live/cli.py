@@ -18,6 +18,7 @@ from pipesim.live.jobs import Job, choose_job, find_jobs
 from pipesim.live.processes import Processes
 
 EXIT_USAGE = 2
+_MOST_NOTES = 3  # of ranks without stacks; all notes are in the facts
 
 
 def fail(message: str, *, hint: str) -> NoReturn:
@@ -38,6 +39,16 @@ def signal_number(text: str) -> signal.Signals:
         return signal.Signals[name if name.startswith("SIG") else "SIG" + name]
     except KeyError:
         raise argparse.ArgumentTypeError(f"unknown signal '{text}'") from None
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors look like those of the program."""
+
+    def __init__(self, command: str) -> None:
+        super().__init__(prog=command, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        fail(message, hint=f"'{self.prog} --help' lists the options")
 
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:
@@ -78,7 +89,8 @@ def _help_without_job(processes: Processes) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    plural = "es" if noun.endswith("s") else "s"
+    return f"{number} {noun}{'' if number == 1 else plural}"
 
 
 def numbers_text(numbers: Sequence[int]) -> str:
@@ -109,12 +121,11 @@ def new_folder(given: Optional[str], host: str) -> str:
 def summary(facts: Facts, folder: str) -> str:
     """Returns what was collected, in a few lines."""
     job = facts.job
-    size = "" if job.world_size is None else f" of {job.world_size}"
-    kind = "rank" if job.launcher != "mp.spawn" else "process"
-    found = len(facts.ranks)
-    noun = kind if found == 1 and not size else kind + ("es" if kind == "process" else "s")
-    who = f"{found}{size} {noun} on {facts.host}"
-    lines = [f"{job.name}: {who} ({job.launcher}), {facts.seconds} s"]
+    if job.world_size is None:
+        found = count(len(facts.ranks), "process" if job.launcher == "mp.spawn" else "rank")
+    else:
+        found = f"{len(facts.ranks)} of {count(job.world_size, 'rank')}"
+    lines = [f"{job.name}: {found} on {facts.host} ({job.launcher}), {facts.seconds} s"]
     lines += [
         f"rank {rank.number} has no process left" + (f": {rank.why}" if rank.why else "")
         for rank in facts.gone
@@ -122,23 +133,18 @@ def summary(facts: Facts, folder: str) -> str:
     missing = [n for n in job.missing() if n not in {rank.number for rank in facts.gone}]
     if missing:
         lines.append(f"{numbers_text(missing)} should be on this host, and was not found")
-    sources: dict[str, int] = {}
-    for it in facts.ranks:
-        if it.stacks:
-            sources[it.stacks] = sources.get(it.stacks, 0) + 1
-    parts = [f"stacks of {n} ({source})" for source, n in sorted(sources.items())]
+    sources = [it.stacks for it in facts.ranks if it.stacks]
+    parts = [f"stacks of {sources.count(source)} ({source})" for source in sorted(set(sources))]
     dumps = sum(it.has_calls for it in facts.ranks)
     parts += [f"calls of {dumps} (Flight Recorder)"] if dumps else []
     parts += ["a report of NCCL's RAS"] if facts.has_ras else []
     parts += [count(len(facts.logs), "log")] if facts.logs else []
     lines.append(f"{', '.join(parts) or 'no stacks, calls or logs'}: in {folder}/")
-    for note in facts.notes:
-        lines.append("help: " + note)
-    for it in facts.ranks:
-        # A note on all ranks is in the help above.
-        if not it.stacks and it.notes and it.rank.number in (None, *_first_numbers(facts)):
-            who = f"process {it.rank.pid}" if it.rank.number is None else f"rank {it.rank.number}"
-            lines.append(f"{who}: {'; '.join(it.notes)}")
+    lines += ["help: " + note for note in facts.notes]
+    without = [it for it in facts.ranks if it.notes and not it.stacks]
+    for it in without[:_MOST_NOTES]:
+        who = f"process {it.rank.pid}" if it.rank.number is None else f"rank {it.rank.number}"
+        lines.append(f"{who}: {'; '.join(it.notes)}")
     return "\n".join(_wrapped(line) for line in lines)
 
 
@@ -146,13 +152,6 @@ def _wrapped(line: str) -> str:
     return textwrap.fill(
         line, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )
-
-
-def _first_numbers(facts: Facts) -> list[int]:
-    """Returns the ranks whose notes are printed: the first ones without stacks."""
-    shown = 3
-    without = [it.rank.number for it in facts.ranks if not it.stacks and it.rank.number is not None]
-    return without[:shown]
 
 
 def run_diagnose(folder: str, options: Sequence[str] = ()) -> int:
