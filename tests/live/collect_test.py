@@ -33,7 +33,7 @@ from pipesim.live.jobs import find_jobs  # noqa: E402
 from pipesim.live.processes import Processes  # noqa: E402
 
 PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
-collecting._SECONDS_BETWEEN_LOOKS = 0.01
+collecting.SECONDS_BETWEEN_LOOKS = 0.01
 FULL_DUMP = {"version": "2.10", "entries": [{"profiling_name": "gloo:all_reduce"}]}
 EMPTY_DUMP = {"version": "2.10"}
 

@@ -45,6 +45,7 @@ while True:
     if allowed() == "store":
         (folder / f"done_{rank}").write_text("store")
         wait_for_checkpoint()
+    (folder / f"begun_{rank}").write_text(str(done + 1))
     training_step(x)
     done += 1
     (folder / f"done_{rank}").write_text(str(done))

@@ -31,7 +31,7 @@ from pipesim.live.watching import Limits, State, Watch  # noqa: E402
 
 PROGRAM = str(pathlib.Path(sys.argv.pop(1)).resolve())
 TICKS = os.sysconf("SC_CLK_TCK")
-collecting._SECONDS_BETWEEN_LOOKS = 0.01
+collecting.SECONDS_BETWEEN_LOOKS = 0.01
 WAIT = 'Thread 1 (idle): "MainThread"\n    all_reduce (torch/distributed/distributed_c10d.py:3000)\n'
 READ = 'Thread 1 (idle): "MainThread"\n    read (tarfile.py:512)\n'
 

@@ -17,8 +17,8 @@ from pipesim.live.gone import GoneRank, gone_ranks
 from pipesim.live.jobs import Job, Rank
 from pipesim.live.processes import Processes
 
-_SECONDS_BETWEEN_LOOKS = 1.0  # at processor times, and at NCCL's counts
-_ANSWER_SECONDS = 2.0
+SECONDS_BETWEEN_LOOKS = 1.0  # at processor times, and at NCCL's counts
+ANSWER_SECONDS = 2.0
 _THREADS = 16
 
 
@@ -96,7 +96,7 @@ class Collector:
             list(pool.map(self._gather, facts.ranks))
             reports = [report.result()]
         self._write_logs(facts)
-        time.sleep(max(0.0, begin + _SECONDS_BETWEEN_LOOKS - time.monotonic()))
+        time.sleep(max(0.0, begin + SECONDS_BETWEEN_LOOKS - time.monotonic()))
         if reports[0]:
             # A count that two reports repeat does not move.
             reports.append(self._ask_ras(ras))
@@ -117,7 +117,7 @@ class Collector:
     def _ask_ras(self, address: tuple[str, int]) -> str:
         if not self.processes.shares_network(self.job.ranks[0].pid):
             return ""
-        return calls.ask_ras(address, _ANSWER_SECONDS)
+        return calls.ask_ras(address, ANSWER_SECONDS)
 
     def _gather(self, facts: RankFacts) -> None:
         rank = facts.rank
@@ -150,7 +150,7 @@ class Collector:
             facts.notes.append(found.error)
             self.is_pyspy_refused |= not self.processes.may_read_memory(rank.pid)
         if address is not None:
-            found = stacks.ask_server(address, rank.number, _ANSWER_SECONDS)
+            found = stacks.ask_server(address, rank.number, ANSWER_SECONDS)
             if found.text:
                 return found
             facts.notes.append(found.error)
@@ -169,11 +169,11 @@ class Collector:
             return  # a dump does not say its rank
         dump = None
         if address is not None:
-            dump = calls.dump_of_server(address, _ANSWER_SECONDS)
+            dump = calls.dump_of_server(address, ANSWER_SECONDS)
             if dump is None:
                 facts.notes.append("the debug server has no dump of the Flight Recorder")
         ending = ".json"
-        end = time.monotonic() + (_ANSWER_SECONDS if is_asked else 0)
+        end = time.monotonic() + (ANSWER_SECONDS if is_asked else 0)
         while dump is None:
             dump, ending = calls.written_dump(self.processes, rank), ""
             if dump is not None or time.monotonic() >= end:

@@ -16,6 +16,7 @@ from pipesim.live.processes import Processes
 
 Address = Union[int, str]  # a port of this host, or the path of a unix socket
 
+PING_SECONDS = 1.0
 _MAX_ANSWER = 256 << 20
 _MAX_PORTS = 4
 
@@ -49,14 +50,14 @@ def ask(address: Address, handler: str, timeout: float) -> Optional[bytes]:
         connection.close()
 
 
-def find_server(processes: Processes, rank: Rank, timeout: float = 0.5) -> Optional[Address]:
+def find_server(processes: Processes, rank: Rank) -> Optional[Address]:
     """Returns the address of the debug server of a rank, or None."""
     path = rank.environ.get("TORCH_WORKER_SERVER_SOCKET")
     if path:
         # The process may have another file system.
         seen = processes.path(rank.pid, "root", path.lstrip("/")) if os.path.isabs(path) else path
         for each in (seen, path):
-            if os.path.exists(each) and ask(each, "ping", timeout) is not None:
+            if os.path.exists(each) and ask(each, "ping", PING_SECONDS) is not None:
                 return each
     if not processes.shares_network(rank.pid):
         return None
@@ -69,6 +70,6 @@ def find_server(processes: Processes, rank: Rank, timeout: float = 0.5) -> Optio
         if c.listens and c.local.is_any and str(c.local.port) != master
     }
     for port in sorted(ports)[:_MAX_PORTS]:
-        if ask(port, "ping", timeout) is not None:
+        if ask(port, "ping", PING_SECONDS) is not None:
             return port
     return None

@@ -13,7 +13,7 @@ from pipesim.live.jobs import Job, Rank
 from pipesim.live.processes import Processes
 from pipesim.live.progress import Look, Progress
 
-_ANSWER_SECONDS = 3.0
+ANSWER_SECONDS = 3.0
 _SECONDS_BETWEEN_STACKS = 1.0
 _POLLS_BETWEEN_SEARCHES = 30
 _THREADS = 16
@@ -105,7 +105,7 @@ class Watch:
         if not is_known and is_due and not main.is_stopped:
             self._servers[rank.pid] = server.find_server(self.processes, rank)
         address = None if main.is_stopped else self._servers.get(rank.pid)
-        counts = None if address is None else calls.counts_of_server(address, _ANSWER_SECONDS)
+        counts = None if address is None else calls.counts_of_server(address, ANSWER_SECONDS)
         io_bytes = self.processes.io_bytes(rank.pid) or 0
         return Look(rank.pid, main.cpu, io_bytes, counts)
 
@@ -155,7 +155,7 @@ class Watch:
             address = self._servers.get(rank.pid)
             if address is None:
                 return ()
-            text = stacks.ask_server(address, rank.number, _ANSWER_SECONDS).text
+            text = stacks.ask_server(address, rank.number, ANSWER_SECONDS).text
         return tuple(stacks.stack_of(text))
 
 
