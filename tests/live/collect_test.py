@@ -409,7 +409,7 @@ class Collect(TestCase):
         self.assertIn("rank 2 has no process left: killed by SIGKILL", cli.summary(found, "out"))
         status, text = self.diagnose()
         self.assertEqual(status, 1)
-        self.assertIn("The job waits for rank 2, whose process ended.", text)
+        self.assertIn("The job waits for rank 2, whose process ended", text)
         self.assertIn("rank 2 (process 22 on node0) is dead", text)
 
     def test_a_rank_that_is_stopped(self):
