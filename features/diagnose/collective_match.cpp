@@ -108,6 +108,7 @@ MatchResult match_sizes(const RecordedOp& a, const RecordedOp& b, std::size_t me
   if (!outputs_vary && a.output_sizes != b.output_sizes) {
     return differs(Match::kSize, "output sizes ", shown(a.output_sizes), shown(b.output_sizes));
   }
+  if (members == kUnknownMembers) return {};
   if (operation == Operation::kAllReduce && a.input_sizes != b.output_sizes) {
     return differs(Match::kSize, "input and output sizes ", shown(a.input_sizes),
                    shown(b.output_sizes));
@@ -123,7 +124,7 @@ MatchResult match_sizes(const RecordedOp& a, const RecordedOp& b, std::size_t me
   return {};
 }
 
-MatchResult match_types(const RecordedOp& a, const RecordedOp& b) {
+MatchResult match_types(const RecordedOp& a, const RecordedOp& b, std::size_t members) {
   const std::optional<Operation> operation = a.operation();
   const bool scatter_or_broadcast =
       operation == Operation::kScatter || operation == Operation::kBroadcast;
@@ -132,7 +133,7 @@ MatchResult match_types(const RecordedOp& a, const RecordedOp& b) {
                       const std::vector<OutsideText>& y, const TensorSizes& of_y) {
     return !same_types(x, y) && has_sizes(of_x) && has_sizes(of_y);
   };
-  if (!scatter_or_broadcast && !gather &&
+  if (members != kUnknownMembers && !scatter_or_broadcast && !gather &&
       bad(a.input_types, a.input_sizes, a.output_types, a.output_sizes)) {
     return differs(Match::kDtype, "input and output types ", shown(a.input_types),
                    shown(a.output_types));
@@ -212,6 +213,7 @@ class Checker {
   void blame_pending(CollectiveCheck& check, const Sight& sight) const;
   void compare(CollectiveCheck& check, const std::vector<std::uint32_t>& calls) const;
   void find_other_side(CollectiveCheck& check, const std::vector<std::uint32_t>& calls) const;
+  bool fits_itself(const CollectiveCheck& check, const RecordedOp& op) const;
   Culprit against(const CollectiveCheck& check, std::size_t reference, std::size_t other,
                   const std::vector<std::uint32_t>& calls, std::size_t* op) const;
   std::size_t choose_reference(const CollectiveCheck& check,
@@ -224,17 +226,28 @@ class Checker {
   std::vector<CollectiveCheck> result_;
 };
 
+// Whether an op can be compared by the rules of sizes: all members of its group are known, and its
+// own sizes do not break the rules. Some backends record other shapes than the rules assume.
+bool Checker::fits_itself(const CollectiveCheck& check, const RecordedOp& op) const {
+  const EvidenceGroup& group = evidence_.groups[check.group];
+  if (!group.all_members) return false;
+  const Match match = match_ops(op, op, group.ranks.size()).match;
+  return op.message || match == Match::kFull || match == Match::kUndecided;
+}
+
 // Compares the calls of two ranks, given by their indices in `calls`. Returns the first mismatch of
 // their ops and sets `op` to the index of the mismatched op.
 Culprit Checker::against(const CollectiveCheck& check, std::size_t reference, std::size_t other,
                          const std::vector<std::uint32_t>& calls, std::size_t* op) const {
   const RecordedCall& a = call_of(check.called[reference], calls[reference]);
   const RecordedCall& b = call_of(check.called[other], calls[other]);
-  const std::size_t members = evidence_.groups[check.group].ranks.size();
   Culprit result{check.called[other], calls[other], {}};
-  if (!says_what(a) || !says_what(b)) return result;
+  if (reference == other || !says_what(a) || !says_what(b)) return result;
   for (std::size_t i = 0; i < std::min(a.ops.size(), b.ops.size()); ++i) {
     *op = i;
+    const bool by_size = fits_itself(check, a.ops[i]) && fits_itself(check, b.ops[i]);
+    const std::size_t members =
+        by_size ? evidence_.groups[check.group].ranks.size() : kUnknownMembers;
     result.result = match_ops(a.ops[i], b.ops[i], members);
     const bool fits =
         result.result.match == Match::kFull || result.result.match == Match::kUndecided;
@@ -477,7 +490,7 @@ MatchResult match_ops(const RecordedOp& reference, const RecordedOp& other, std:
   }
   if (is_coalesced(reference.name)) return {};
   MatchResult result = match_sizes(reference, other, members);
-  if (result.match == Match::kFull) result = match_types(reference, other);
+  if (result.match == Match::kFull) result = match_types(reference, other, members);
   if (result.match != Match::kFull) return result;
   if (reference.state != other.state) {
     return differs(Match::kState, "", shown(reference.state), shown(other.state));

@@ -29,7 +29,9 @@ struct MatchResult {
 };
 
 /// Compares `other` with `reference`. The ops belong to one collective of a group of `members`
-/// ranks, or are a matching send and recv.
+/// ranks, or are a matching send and recv. With kUnknownMembers, compares inputs only with inputs,
+/// and outputs only with outputs.
+inline constexpr std::size_t kUnknownMembers = 0;
 MatchResult match_ops(const RecordedOp& reference, const RecordedOp& other, std::size_t members);
 
 /// Returns the number of elements of all tensors of `sizes`, or -1 on overflow.

@@ -27,6 +27,7 @@
 #include "features/diagnose/evidence_writer.hpp"
 #include "features/diagnose/launch_log.hpp"
 #include "features/diagnose/launch_log_text.hpp"
+#include "features/diagnose/left_out_calls.hpp"
 #include "features/diagnose/stack_evidence.hpp"
 #include "features/diagnose/stack_groups_text.hpp"
 
@@ -113,6 +114,9 @@ int report_dumps(DumpReading reading, const Requested& requested, const Console&
     });
     return models::diagnose(reading.evidence);
   }();
+  for (models::OutsideText& note : models::left_out_calls(reading.evidence, diagnosis)) {
+    reading.notes.push_back(std::move(note));
+  }
   const models::Explanation& explanation = diagnosis.explanation;
   const std::string& name = reading.evidence.name;
   draw(requested, title_of(name, explanation), explanation, diagnosis.waits);

@@ -73,7 +73,7 @@ class Diagnoser {
 
  private:
   // An edge before nodes are numbered. `to` is an index: first all pending calls, then all ranks,
-  // then the outside, which stands for an unknown cause.
+  // then the unknown cause of each group.
   struct Edge {
     std::uint32_t from;
     std::uint32_t to;
@@ -94,6 +94,7 @@ class Diagnoser {
     std::vector<std::uint32_t> called;   // pending calls of members that made it
     std::vector<std::uint32_t> unknown;  // members that may have made it
   };
+  std::vector<std::uint32_t> possible_senders(std::uint32_t group, std::uint32_t target) const;
   Members message_members(std::uint32_t pending);
   Members collective_members(std::uint32_t pending);
   void add_waits_for_members(std::uint32_t pending);
@@ -126,8 +127,8 @@ class Diagnoser {
   std::uint32_t pending_of(std::uint32_t rank, std::uint32_t call) const;
   Wait describe(const WaitEdge& edge) const;
   std::uint32_t node_of_rank(std::uint32_t rank) const { return pending_count() + rank; }
-  std::uint32_t outside() const {
-    return pending_count() + static_cast<std::uint32_t>(evidence_.ranks.size());
+  std::uint32_t outside(std::size_t group) const {
+    return pending_count() + static_cast<std::uint32_t>(evidence_.ranks.size() + group);
   }
   std::uint32_t pending_count() const { return static_cast<std::uint32_t>(pending_.size()); }
 
@@ -228,6 +229,19 @@ void Diagnoser::pair_messages() {
       ends[{of.group, it.source, it.target}][receives ? 1 : 0].emplace_back(i, op);
     }
   }
+  // A recv from any rank may match any send without a recv of its own.
+  for (auto& [key, sides] : ends) {
+    const auto& [group, source, target] = key;
+    if (source != kAnyRank) continue;
+    for (auto& [other, sends] : ends) {
+      const bool fits = std::get<0>(other) == group && std::get<2>(other) == target &&
+                        std::get<1>(other) != kAnyRank;
+      while (fits && !sides[1].empty() && sends[0].size() > sends[1].size()) {
+        sends[1].push_back(sides[1].front());
+        sides[1].erase(sides[1].begin());
+      }
+    }
+  }
   for (const auto& [key, sides] : ends) {
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
       for (std::size_t i = 0; i < sides[side].size(); ++i) {
@@ -255,7 +269,8 @@ void Diagnoser::find_stopped(std::uint32_t rank) {
       if (member == rank) continue;
       std::uint32_t theirs = 0;
       const Called called = index_.collective(member, key_of(own), &theirs);
-      const bool done = called == Called::kDone ||
+      // A number alone does not show that the peer made the same call.
+      const bool done = (called == Called::kDone && evidence_.ranks[member].complete) ||
                         (called == Called::kYes &&
                          evidence_.ranks[member].calls[theirs].state == CallState::kCompleted);
       if (!done) continue;
@@ -352,23 +367,41 @@ bool Diagnoser::add_waits_behind(std::uint32_t pending, const Members& members) 
   return edges_.size() > before;
 }
 
+// Returns the ranks that can send to `target` in a group, as far as the evidence names them.
+std::vector<std::uint32_t> Diagnoser::possible_senders(std::uint32_t group,
+                                                       std::uint32_t target) const {
+  std::vector<std::uint32_t> ranks = evidence_.groups[group].ranks;
+  std::erase(ranks, target);
+  return ranks;
+}
+
 // Finds the calls with the matching sends and recvs of a call.
 Diagnoser::Members Diagnoser::message_members(std::uint32_t pending) {
   const RecordedCall& own = call(pending);
   Members members;
   for (std::size_t op = 0; op < own.ops.size(); ++op) {
     const RecordedOp& it = own.ops[op];
-    const std::uint32_t member = it.source == pending_[pending].rank ? it.target : it.source;
+    std::uint32_t member = it.source == pending_[pending].rank ? it.target : it.source;
     const auto partner = partner_.find({pending, op});
     if (partner == partner_.end()) continue;
     if (partner->second != kNone) {
       members.called.push_back(partner->second);
       continue;
     }
+    if (member == kAnyRank) {
+      const std::vector<std::uint32_t> senders = possible_senders(own.group, it.target);
+      if (senders.size() != 1) {
+        members.unknown.insert(members.unknown.end(), senders.begin(), senders.end());
+        continue;
+      }
+      member = senders.front();
+    }
     const RankEvidence& other = evidence_.ranks[member];
     const bool is_known = is_lost(member) || (other.has_dump && other.complete);
     if (is_known) {
-      add_wait_for_absent(pending, member, &it);
+      RecordedOp message = it;
+      if (message.source == kAnyRank) message.source = member;
+      add_wait_for_absent(pending, member, &message);
     } else {
       members.unknown.push_back(member);
     }
@@ -404,7 +437,7 @@ void Diagnoser::add_waits_for_members(std::uint32_t pending) {
                       std::nullopt, true});
   }
   if (!members.unknown.empty() || misfits_[own.group]) return;
-  edges_.push_back({pending, outside(), WaitKind::kOutsideInput, std::nullopt, false});
+  edges_.push_back({pending, outside(own.group), WaitKind::kOutsideInput, std::nullopt, false});
 }
 
 void Diagnoser::add_waits(std::uint32_t pending) {
@@ -422,10 +455,10 @@ void Diagnoser::add_waits(std::uint32_t pending) {
   }
 }
 
-// Builds the graph. Ranks and the outside are nodes only if a call waits for them.
+// Builds the graph. Ranks and unknown causes are nodes only if a call waits for them.
 void Diagnoser::build_graph() {
   for (std::uint32_t i = 0; i < pending_count(); ++i) add_waits(i);
-  std::vector<std::uint32_t> node(outside() + 1, kNone);
+  std::vector<std::uint32_t> node(outside(evidence_.groups.size()), kNone);
   for (const Edge& edge : edges_) node[edge.to] = 0;
   for (std::uint32_t i = 0; i < node.size(); ++i) {
     if (i >= pending_count() && node[i] == kNone) continue;
@@ -434,7 +467,7 @@ void Diagnoser::build_graph() {
     if (i < pending_count()) {
       it.actor = ActorId{i};
       it.rank = sim::RankId{pending_[i].rank};
-    } else if (i < outside()) {
+    } else if (i < outside(0)) {
       it.kind = WaitNodeKind::kRank;
       it.rank = sim::RankId{i - pending_count()};
     } else {
@@ -467,8 +500,9 @@ void Diagnoser::find_message_mismatches() {
     const auto& [pending, op] = key;
     const RecordedOp& own = call(pending).ops[op];
     const std::uint32_t rank = pending_[pending].rank;
-    const bool usable = own.source == rank && stopped_[own.source] == kNone &&
-                        stopped_[own.target] == kNone && pending_[pending].stream_head == pending;
+    const bool usable = own.source == rank && other->source == rank &&
+                        stopped_[own.source] == kNone && stopped_[own.target] == kNone &&
+                        pending_[pending].stream_head == pending;
     const std::uint32_t theirs = partner_.at(key);
     if (!usable || pending_[theirs].stream_head != theirs) continue;
     const MatchResult match = match_ops(own, *other, 2);
@@ -514,7 +548,11 @@ void Diagnoser::decide_verdict() {
   const bool told = std::any_of(
       result_.roots.begin(), result_.roots.end(),
       [](const DiagnosisRoot& root) { return root.reason != RootReason::kUnexplained; });
-  const bool nothing = pending_count() == 0 && (!any_dump || !all_dumps);
+  const bool blocked =
+      std::any_of(evidence_.ranks.begin(), evidence_.ranks.end(),
+                  [](const RankEvidence& rank) { return rank.host && rank.host->blocked; });
+  const bool nothing =
+      pending_count() == 0 && (!any_dump || !all_dumps || blocked || !evidence_.gaps.empty());
   const bool unexplained = pending_count() > 0 && explanation.cycle.empty() && !told;
   const bool absent = std::any_of(
       result_.checks.begin(), result_.checks.end(),
@@ -555,7 +593,7 @@ void Diagnoser::describe_roots() {
     const bool better = known == kNone || rank_of_edge(i) < rank_of_edge(known);
     if (better) known = i;
   }
-  std::uint32_t node = pending_count();  // nodes of ranks and the outside follow all calls
+  std::uint32_t node = pending_count();  // nodes of ranks and unknown causes follow all calls
   std::vector<Root> roots;
   for (Root& root : result_.explanation.roots) {
     const std::uint32_t edge = first[node++];
@@ -571,14 +609,16 @@ void Diagnoser::describe_roots() {
     roots.push_back(std::move(root));
   }
   result_.explanation.roots = std::move(roots);
-  // Dead and stopped ranks are roots even if no call is known to wait for them.
+  // Dead and stopped ranks are roots even if no call is known to wait for them. So are failed
+  // ranks, if no call is pending.
   for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
     const auto is_told = [&](const DiagnosisRoot& root) { return root.rank == rank; };
     const bool told = std::any_of(result_.roots.begin(), result_.roots.end(), is_told);
     const ProcessState state = evidence_.ranks[rank].process.state;
-    if (told || (state != ProcessState::kDead && state != ProcessState::kStopped)) continue;
+    const bool failed = state == ProcessState::kFailed && pending_count() > 0;
+    if (told || !is_lost(rank) || failed) continue;
     DiagnosisRoot root;
-    root.reason = state == ProcessState::kDead ? RootReason::kDied : RootReason::kStopped;
+    root.reason = state == ProcessState::kStopped ? RootReason::kStopped : RootReason::kDied;
     root.rank = rank;
     result_.roots.push_back(std::move(root));
   }

@@ -113,7 +113,7 @@ std::string_view unplaced_text(const models::ProcessStanding& process) {
 
 std::string host_standing_text(const models::RankEvidence& of, std::uint32_t rank) {
   if (!of.host) return {};
-  return fmt::format("rank {}'s host {} {}", rank, of.host->waits ? "waits in" : "is in",
+  return fmt::format("rank {}'s host {} {}", rank, of.host->blocked ? "waits in" : "is in",
                      of.host->at);
 }
 

@@ -75,6 +75,12 @@ class DiagnosisText {
   void add_why();
   std::string lead() const;
   std::string lead_of_unplaced() const;
+  std::string lead_without_calls() const;
+  // Whether the root is an unknown cause in a group that may have further members.
+  bool is_open_group(const DiagnosisRoot& root) const {
+    return root.reason == RootReason::kUnexplained && root.group < evidence_.groups.size() &&
+           !evidence_.groups[root.group].all_members;
+  }
   // Whether the calls of `rank` are counted from logs; only a dump has all calls.
   bool is_counted(std::uint32_t rank) const { return !evidence_.ranks[rank].complete; }
   std::string host_text(std::uint32_t rank) const {
@@ -128,6 +134,9 @@ void DiagnosisText::add_verdict() {
   if (!silent.empty()) {
     text_ += fmt::format("No log line shows what {} called\n", ranks_text(silent));
   }
+  if (found == Verdict::kLimit && diagnosis_.pending == 0) {
+    for (const std::string& gap : evidence_.gaps) add(capitalized(gap) + ".", 0, 2);
+  }
   for (const std::string& note : report_.notes) add(note, 0, 2);
 }
 
@@ -137,25 +146,25 @@ std::string DiagnosisText::lead() const {
   if (!explanation.cycle.empty()) return summary_text(explanation);
   if (!explanation.mismatches.empty()) return {};  // the report lists them right below
   std::vector<std::uint32_t> ranks;
-  bool died = false;
-  bool stopped = false;
   for (const DiagnosisRoot& root : diagnosis_.roots) {
-    if (root.reason == RootReason::kUnexplained) continue;
-    ranks.push_back(root.rank);
-    died = died || root.reason == RootReason::kDied;
-    stopped = stopped || root.reason == RootReason::kStopped;
+    if (root.reason != RootReason::kUnexplained) ranks.push_back(root.rank);
   }
   if (ranks.empty() && !diagnosis_.unplaced.empty()) return lead_of_unplaced();
   if (!ranks.empty()) {
     std::string why;
     if (ranks.size() == 1) {
       const auto& host = evidence_.ranks[ranks.front()].host;
-      if (died) {
-        why = ", whose process ended";
-      } else if (stopped) {
+      const models::ProcessStanding& process = evidence_.ranks[ranks.front()].process;
+      if (process.state == models::ProcessState::kDead) {
+        // The list of roots has the whole reason.
+        const std::string reason = process.reason.substr(0, process.reason.find(", "));
+        why = ", whose process ended" + (reason.empty() ? "" : ": " + reason);
+      } else if (process.state == models::ProcessState::kStopped) {
         why = ", whose process is stopped";
+      } else if (process.state == models::ProcessState::kFailed) {
+        why = ", which raised an error";
       } else if (host) {
-        why = fmt::format(", whose host {} {}", host->waits ? "waits in" : "is in", host->at);
+        why = fmt::format(", whose host {} {}", host->blocked ? "waits in" : "is in", host->at);
       }
     }
     return fmt::format("The job waits for {}{}.", ranks_text(ranks), why);
@@ -164,10 +173,38 @@ std::string DiagnosisText::lead() const {
     for (const models::Suspect& suspect : diagnosis_.suspects) ranks.push_back(suspect.rank);
     return fmt::format("Not enough to tell who is to blame; look at {} first.", ranks_text(ranks));
   }
-  if (explanation.verdict == Verdict::kLimit && diagnosis_.pending > 0) {
-    return "Not enough to tell who is to blame.";
+  if (explanation.verdict != Verdict::kLimit) return {};
+  if (diagnosis_.pending == 0) return lead_without_calls();
+  for (const DiagnosisRoot& root : diagnosis_.roots) {
+    if (is_open_group(root)) ranks.push_back(root.first.from.rank);
   }
-  return {};
+  std::sort(ranks.begin(), ranks.end());
+  return ranks.empty() ? "Not enough to tell who is to blame."
+                       : fmt::format(
+                             "Not enough to tell who is to blame: nothing shows who else is "
+                             "in the groups in which {} wait{}.",
+                             ranks_text(ranks), ranks.size() == 1 ? "s" : "");
+}
+
+// Reports hosts that wait although no recorded call is pending.
+std::string DiagnosisText::lead_without_calls() const {
+  std::map<std::string, std::vector<std::uint32_t>> ranks_at;
+  for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
+    const auto& host = evidence_.ranks[rank].host;
+    if (host && host->blocked) ranks_at[host->at].push_back(rank);
+  }
+  if (ranks_at.empty()) return {};
+  constexpr std::size_t kMaxPlaces = 3;
+  std::string text;
+  std::size_t count = 0;
+  for (const auto& [at, ranks] : ranks_at) {
+    if (count++ == kMaxPlaces) break;
+    text += fmt::format("{}{} wait{} in {}", text.empty() ? "" : "; ", ranks_text(ranks),
+                        ranks.size() == 1 ? "s" : "", at);
+  }
+  const std::size_t left = ranks_at.size() - std::min(kMaxPlaces, ranks_at.size());
+  if (left > 0) text += fmt::format("; others wait in {}", counted(left, "other place"));
+  return capitalized(text) + ".";
 }
 
 // Names the first of the processes in the worst state; add_unplaced() lists all processes.
@@ -312,22 +349,34 @@ void DiagnosisText::add_ended(const DiagnosisRoot& root, const std::vector<std::
                               const std::string& behind) {
   const models::ProcessStanding& process = evidence_.ranks[root.rank].process;
   const std::string name = process.name.empty() ? "" : fmt::format(" ({})", process.name);
-  const char* end = root.reason == RootReason::kStopped              ? "is stopped"
-                    : process.state == models::ProcessState::kFailed ? "ended in an error"
-                                                                     : "is dead";
+  const bool failed = process.state == models::ProcessState::kFailed;
+  const char* end = root.reason == RootReason::kStopped ? "is stopped"
+                    : failed                            ? "raised an error"
+                                                        : "is dead";
   add(fmt::format("{}{} {}{}", ranks_text(ranks), name, end, root.waiting > 0 ? "; " + behind : ""),
       2, 4);
   if (!process.reason.empty()) add(process.reason, 6, 6);
+  if (failed && !host_text(root.rank).empty()) add(host_text(root.rank), 6, 6);
 }
 
 void DiagnosisText::add_unexplained(const DiagnosisRoot& root, const std::string& behind) {
-  const bool all = root.group < evidence_.groups.size() && evidence_.groups[root.group].all_members;
-  add(fmt::format("{} called rank {} {}, and nothing is queued before it; {}",
-                  all ? "all members" : "all ranks that are known to be in its group",
-                  root.first.from.op.rank, call_text(root), behind),
-      2, 4);
-  add(all ? "these dumps do not show why it is stuck: check the devices and the network"
-          : "the log does not show who else is in it, or why it is stuck",
+  const std::uint32_t rank = root.first.from.rank;
+  const std::string call = call_text(root);
+  if (!is_open_group(root)) {
+    add(fmt::format("all members called rank {} {}, and nothing is queued before it; {}", rank,
+                    call, behind),
+        2, 4);
+    return add("these dumps do not show why it is stuck: check the devices and the network", 6, 6);
+  }
+  const models::EvidenceGroup& group = evidence_.groups[root.group];
+  const std::size_t known = group.ranks.size();
+  add(fmt::format("rank {} is in {}; {}", rank, call, behind), 2, 4);
+  const std::string size = group.size > known ? fmt::format(" of its {} members", group.size) : "";
+  add(known == 1
+          ? fmt::format("nothing shows who else is in its group{}",
+                        size.empty() ? "" : fmt::format(", which has {} members", group.size))
+          : fmt::format("{}{} are known, and may all have called it: {}", known,
+                        size.empty() ? " members of its group" : size, ranks_text(group.ranks)),
       6, 6);
 }
 
@@ -372,21 +421,21 @@ void DiagnosisText::add_checks() {
 
 // Lists the progress of the ranks; equal rows are merged.
 void DiagnosisText::add_ranks() {
-  if (diagnosis_.pending == 0) return;
+  const bool any_host = std::any_of(evidence_.ranks.begin(), evidence_.ranks.end(),
+                                    [](const auto& rank) { return rank.host.has_value(); });
+  if (diagnosis_.pending == 0 && !any_host) return;
   std::map<std::vector<std::string>, std::size_t> row_of;
   std::vector<std::pair<std::vector<std::string>, std::vector<std::uint32_t>>> rows;
   for (const models::RankStanding& rank : diagnosis_.ranks) {
     std::vector<std::string> row = {"", "", "nothing"};
-    if (!rank.has_dump) {
-      row = {"", is_counted(rank.rank) ? "?" : "no dump", ""};
-    } else {
-      row[1] = std::to_string(rank.pending);
-      if (rank.at) {
-        row[2] = fmt::format("{} ({})", models::printable(op_text(*rank.at)), stage_text(*rank.at));
-        if (!rank.at->at.empty()) row[2] += ", " + rank.at->at;
-      } else if (const auto& host = evidence_.ranks[rank.rank].host) {
-        row[2] = fmt::format("host {} {}", host->waits ? "waits in" : "in", host->at);
-      }
+    row[1] = rank.has_dump ? std::to_string(rank.pending) : is_counted(rank.rank) ? "?" : "no dump";
+    if (rank.has_dump && rank.at) {
+      row[2] = fmt::format("{} ({})", models::printable(op_text(*rank.at)), stage_text(*rank.at));
+      if (!rank.at->at.empty()) row[2] += ", " + rank.at->at;
+    } else if (const auto& host = evidence_.ranks[rank.rank].host) {
+      row[2] = fmt::format("host {} {}", host->blocked ? "waits in" : "in", host->at);
+    } else if (!rank.has_dump) {
+      row[2].clear();
     }
     const auto [known, is_new] = row_of.emplace(row, rows.size());
     if (is_new) rows.emplace_back(row, std::vector<std::uint32_t>());

@@ -31,8 +31,9 @@ OutsideText call_name(const RecordedCall& call, const EvidenceGroup& group, std:
     const RecordedOp& op = call.ops.front();
     name = op.name;
     if (op.message) {
-      name += op.source == rank ? " to " + std::to_string(op.target)
-                                : " from " + std::to_string(op.source);
+      name += op.source == rank       ? " to " + std::to_string(op.target)
+              : op.source == kAnyRank ? " from any"
+                                      : " from " + std::to_string(op.source);
     }
   }
   const std::string of = short_name(group);
@@ -46,6 +47,18 @@ OutsideText group_name(const EvidenceGroup& group) {
   }
   if (group.name.empty() || group.name == group.description) return group.description;
   return group.description + " (" + short_name(group) + ")";
+}
+
+void add_gap(Evidence& evidence, std::string_view gap) {
+  const auto known = std::find(evidence.gaps.begin(), evidence.gaps.end(), gap);
+  if (known == evidence.gaps.end()) evidence.gaps.emplace_back(std::string(gap));
+}
+
+bool has_pending_call(const Evidence& evidence) {
+  return std::any_of(evidence.ranks.begin(), evidence.ranks.end(), [](const auto& rank) {
+    return std::any_of(rank.calls.begin(), rank.calls.end(),
+                       [](const auto& call) { return call.state != CallState::kCompleted; });
+  });
 }
 
 OutsideText place_text(const Evidence& evidence, const EvidencePlace& place) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/graph/operation.hpp"
@@ -16,6 +17,9 @@ namespace pipesim::models {
 /// The progress of a call, as its rank saw it.
 enum class CallState : std::uint8_t { kScheduled, kStarted, kCompleted };
 
+/// The source of a recv that accepts a message from any rank.
+inline constexpr std::uint32_t kAnyRank = kNoIndex;
+
 /// The sizes of tensors, one list of dimensions each.
 using TensorSizes = std::vector<std::vector<std::int64_t>>;
 
@@ -23,7 +27,7 @@ using TensorSizes = std::vector<std::vector<std::int64_t>>;
 struct RecordedOp {
   std::uint64_t record = 0;  // position in the call order of this rank
   OutsideText name;          // operation: "all_reduce", "send", "recv"
-  // Whether it is a send or recv, from `source` to `target` (ranks of the job).
+  // Whether it is a send or recv, from `source` (or kAnyRank) to `target` (ranks of the job).
   bool message = false;
   std::uint32_t source = 0;
   std::uint32_t target = 0;
@@ -57,7 +61,8 @@ struct RecordedCall {
   std::uint64_t last_record = 0;  // record number of the last op, or of the end mark
   OutsideText end_name;  // name of the end mark: "coalesced", "ALLGATHER_coalesced"; or empty
   CallState state = CallState::kScheduled;
-  OutsideText at;  // the line of the user's program, "train.py:88 step", if known
+  bool over = false;  // whether it ended in an unknown way: done, failed, or timed out
+  OutsideText at;     // the line of the user's program, "train.py:88 step", if known
   EvidencePlace place;
 };
 
@@ -68,6 +73,7 @@ struct EvidenceGroup {
   std::vector<std::uint32_t> ranks;
   bool all_members = true;  // whether the group has no further members
   bool in_dumps = true;  // whether the evidence of a complete rank has all its calls in this group
+  std::uint32_t size = 0;  // number of members, if the evidence gives it; else 0
 };
 
 /// Value of a count that the evidence does not give.
@@ -85,8 +91,9 @@ struct GroupProgress {
 
 /// The position of a rank's host thread, from its stack.
 struct HostStanding {
-  bool waits = false;  // whether it waits for other ranks or for its device
-  OutsideText at;      // function and line: "load_config (data.py:40)"
+  bool waits = false;    // whether it waits for other ranks or for its device
+  bool blocked = false;  // whether it waits for anything: `waits`, a lock, input
+  OutsideText at;        // function and line: "load_config (data.py:40)"
   EvidencePlace place;
 };
 
@@ -140,12 +147,20 @@ struct Evidence {
   std::vector<EvidenceGroup> groups;
   std::vector<RankEvidence> ranks;  // all ranks of the job, with or without a dump
   std::vector<OutsideText> files;   // files that contain the facts
+  // Reasons why a job without a pending call can hang nevertheless: "gloo records no sends".
+  std::vector<OutsideText> gaps;
   // Processes of unknown rank that other ranks wait for, or may wait for.
   std::vector<ProcessStanding> unplaced;
 };
 
 /// Returns the place as "job.log:41" or "dump_3"; empty if the place is unknown.
 OutsideText place_text(const Evidence& evidence, const EvidencePlace& place);
+
+/// Adds a reason to Evidence::gaps, unless it is there.
+void add_gap(Evidence& evidence, std::string_view gap);
+
+/// Whether a call of any rank is not done.
+bool has_pending_call(const Evidence& evidence);
 
 /// The largest number of ranks that a reader accepts.
 inline constexpr std::uint32_t kMaxEvidenceRanks = 1U << 20;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <set>
 #include <tuple>
 
 namespace pipesim::models {
@@ -11,14 +13,19 @@ namespace {
 // its calls.
 std::map<std::uint32_t, GroupStanding> standings_of(const RankEvidence& rank) {
   std::map<std::uint32_t, GroupStanding> result;
+  std::set<std::uint32_t> with_collectives;
+  for (const RecordedCall& call : rank.calls) {
+    if (!call.messages) with_collectives.insert(call.group);
+  }
   for (const RecordedCall& call : rank.calls) {
     GroupStanding& standing = result[call.group];
-    const auto number = static_cast<std::int64_t>(call.sequence);
-    standing.called = std::max(standing.called, number);
-    if (call.state == CallState::kCompleted) {
-      standing.completed = std::max(standing.completed, number);
-    } else {
-      ++standing.pending;
+    const bool done = call.state == CallState::kCompleted;
+    if (!done) ++standing.pending;
+    // Sends and recvs have their own numbers, which do not count collectives.
+    if (!call.messages || with_collectives.count(call.group) == 0) {
+      const auto number = static_cast<std::int64_t>(call.sequence);
+      standing.called = std::max(standing.called, number);
+      if (done) standing.completed = std::max(standing.completed, number);
     }
     if (rank.complete) continue;
     standing.at_least = true;
@@ -121,6 +128,52 @@ std::vector<Misfit> find_misfits(const Evidence& evidence,
     }
   }
   return misfits;
+}
+
+void fill_default_groups(Evidence& evidence) {
+  for (EvidenceGroup& group : evidence.groups) {
+    if (group.all_members || group.description != "default_pg") continue;
+    group.ranks.resize(evidence.ranks.size());
+    std::iota(group.ranks.begin(), group.ranks.end(), 0U);
+  }
+}
+
+std::vector<OutsideText> reopen_failed_calls(Evidence& evidence) {
+  struct Failed {
+    std::uint32_t rank;
+    RecordedCall* call;
+    std::uint32_t absent;
+  };
+  std::vector<Failed> failed;
+  const CallIndex index(evidence);
+  for (std::uint32_t rank = 0; rank < evidence.ranks.size(); ++rank) {
+    for (RecordedCall& call : evidence.ranks[rank].calls) {
+      if (!call.over || call.messages || call.state != CallState::kCompleted) continue;
+      const std::vector<std::uint32_t>& members = evidence.groups[call.group].ranks;
+      const auto absent = std::find_if(members.begin(), members.end(), [&](std::uint32_t member) {
+        std::uint32_t theirs = 0;
+        return index.collective(member, key_of(call), &theirs) == Called::kNo;
+      });
+      if (absent != members.end()) failed.push_back({rank, &call, *absent});
+    }
+  }
+  std::vector<OutsideText> notes;
+  for (const auto& [rank, call, absent] : failed) {
+    call->state = CallState::kScheduled;
+    for (RecordedOp& op : call->ops) op.state = CallState::kScheduled;
+    for (GroupProgress& progress : evidence.ranks[rank].progress) {
+      if (progress.group != call->group) continue;
+      progress.completed =
+          std::min(progress.completed, static_cast<std::int64_t>(call->sequence) - 1);
+    }
+    notes.push_back("Rank " + std::to_string(rank) + "'s " +
+                    call_name(*call, evidence.groups[call->group], rank) + "#" +
+                    std::to_string(call->sequence) + " is over, but cannot be done: rank " +
+                    std::to_string(absent) + " has not called it. It failed or timed out");
+  }
+  constexpr std::size_t kMaxNotes = 3;
+  if (notes.size() > kMaxNotes) notes.resize(kMaxNotes);
+  return notes;
 }
 
 std::vector<GroupStanding> group_standings(const Evidence& evidence) {

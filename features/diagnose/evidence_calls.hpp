@@ -27,6 +27,14 @@ std::vector<Misfit> find_misfits(const Evidence& evidence,
                                  const std::vector<CollectiveCheck>& checks,
                                  std::vector<bool>& groups);
 
+/// Gives the default groups whose members the evidence does not list all ranks of the job. Call it
+/// when all evidence is there.
+void fill_default_groups(Evidence& evidence);
+
+/// Marks calls as pending that are over on their rank, but that another member has not made: such a
+/// call cannot be done. Returns notes about them.
+std::vector<OutsideText> reopen_failed_calls(Evidence& evidence);
+
 /// Returns the progress of each group whose members differ or that has pending calls.
 std::vector<GroupStanding> group_standings(const Evidence& evidence);
 

@@ -13,6 +13,7 @@
 #include "app/output/files.hpp"
 #include "viz/report/words.hpp"
 
+#include "features/diagnose/evidence_calls.hpp"
 #include "features/diagnose/evidence_input.hpp"
 #include "features/diagnose/evidence_merge.hpp"
 #include "features/diagnose/launch_log_reader.hpp"
@@ -75,7 +76,7 @@ std::map<std::uint32_t, models::HostStanding> hosts_of(const models::LaunchLog& 
   for (std::uint32_t rank = 0; rank < log.ranks.size(); ++rank) {
     for (const models::LoggedThread& thread : log.ranks[rank].threads) {
       if (thread.open.empty()) continue;
-      hosts[rank] = {true, thread.last_entered, {}};
+      hosts[rank] = {true, true, thread.last_entered, {}};
     }
   }
   return hosts;
@@ -123,13 +124,6 @@ DumpReading read_all_evidence(const SortedEvidence& sorted, const Console& conso
       if (!reading.calls.empty()) all.calls = std::move(reading.calls);
     }
   };
-  const auto pending = [&] {
-    return std::any_of(all.evidence.ranks.begin(), all.evidence.ranks.end(), [](const auto& rank) {
-      return std::any_of(rank.calls.begin(), rank.calls.end(), [](const auto& call) {
-        return call.state != models::CallState::kCompleted;
-      });
-    });
-  };
   add_calls(false, {});
   models::KnownJob known = models::known_job(all.evidence);
   std::optional<StackReading> stacks;
@@ -139,15 +133,16 @@ DumpReading read_all_evidence(const SortedEvidence& sorted, const Console& conso
       known.processes.push_back({{"", pid, ""}, rank});
     }
   }
-  add_calls(true, {pending(), known});
+  add_calls(true, {models::has_pending_call(all.evidence), known});
   if (stacks) {
     StackReading& reading = *stacks;
     std::move(reading.notes.begin(), reading.notes.end(), std::back_inserter(all.notes));
+    const models::StackDiagnosis found = models::diagnose(reading.dumps);
+    all.notes.insert(all.notes.end(), found.notes.begin(), found.notes.end());
     // Stacks show the waiting ranks only if no other evidence has a pending call. Stacks always
     // show the position of each host.
-    if (!pending() && reading.dumps.names.empty()) {
-      models::merge_evidence(
-          all.evidence, stack_evidence(reading.dumps, models::diagnose(reading.dumps)), all.notes);
+    if (!models::has_pending_call(all.evidence) && reading.dumps.names.empty()) {
+      models::merge_evidence(all.evidence, stack_evidence(reading.dumps, found), all.notes);
     } else {
       all.evidence.format = all.evidence.format + ", stacks";
     }
@@ -163,6 +158,10 @@ DumpReading read_all_evidence(const SortedEvidence& sorted, const Console& conso
     add_hosts(all.evidence, hosts_of(reading.log), {});
     all.evidence.format =
         all.evidence.format + (all.evidence.format.empty() ? "" : ", ") + reading.log.format;
+  }
+  models::fill_default_groups(all.evidence);
+  for (models::OutsideText& note : models::reopen_failed_calls(all.evidence)) {
+    all.notes.push_back(std::move(note));
   }
   return all;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "features/diagnose/debug_page.hpp"
 #include "features/diagnose/evidence_input.hpp"
 
 namespace pipesim::app {
@@ -23,10 +24,23 @@ std::span<const EvidenceFormat> evidence_formats() {
                       {"NCCL WARN "},
                       {"NCCL work: "},
                       {"last enqueued work: "},
-                      {"ProcessGroupNCCL"},
+                      {"WorkHCCL("},
+                      {"HCCL work: "},
+                      {"ProcessGroupHCCL.cpp"},
+                      {"ProcessGroupNCCL.cpp"},
+                      {"ProcessGroupNCCL failed"},
                       {"missing ranks: {"},
+                      {"Culprit rank "},
                       {"failed to pass monitoredBarrier"},
-                      {"]: Traceback (most"}},
+                      {"Detected mismatch between collectives"},
+                      {"Root Cause (first observed failure)"},
+                      {"mpirun noticed that process rank "},
+                      {"terminate called after throwing"},
+                      {"stall_inspector.cc"},
+                      {"waiting for all participants to arrive at rendezvous"},
+                      {"This thread has been waiting for `"},
+                      {": Traceback (most"},
+                      {"]:Traceback (most"}},
        .large = true,
        .read = read_nccl_logs},
       {.name = "oneflow",
@@ -43,7 +57,9 @@ std::span<const EvidenceFormat> evidence_formats() {
                 "or those of 'pipesim run --stacks'; also py-spy's JSON, faulthandler's and gdb's: "
                 "finds stragglers",
        .shows = Shows::kStacks,
-       .text_marks = {{"Thread ", 2},
+       .text_marks = {{"\nPython v3.", -1},
+                      {"Thread debugging using libthread_db", -1},
+                      {"Thread ", 2},
                       {"(most recent call first)", 2},
                       {"=== Rank ", 2},
                       {"\"thread_id\"", 2}}},
@@ -79,6 +95,10 @@ const EvidenceFormat* recognised_format(std::string_view text) {
   constexpr char kPickle = '\x80';
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return nullptr;
+  if (text[first] == '<' && formats::is_debug_page(text)) {
+    const std::vector<formats::DebugPagePart> parts = formats::debug_page_parts(text);
+    return parts.empty() ? nullptr : recognised_format(parts.front().text);
+  }
   const EvidenceFormat* best = nullptr;
   int level = 0;
   for (const EvidenceFormat& format : evidence_formats()) {

@@ -29,7 +29,8 @@ struct JobSoFar {
 };
 
 /// A text that identifies a format. The output of a job has lines of several formats, so the mark
-/// with the lowest level counts: 0 if only this format has the text.
+/// with the lowest level counts: 0 if only this format has the text, -1 if its files can contain
+/// marks of other formats.
 struct Mark {
   std::string_view text;
   int level = 0;

@@ -17,6 +17,8 @@
 #include "viz/report/words.hpp"
 
 #include "features/diagnose/boxing_reader.hpp"
+#include "features/diagnose/debug_page.hpp"
+#include "features/diagnose/evidence_calls.hpp"
 #include "features/diagnose/evidence_merge.hpp"
 #include "features/diagnose/facts_reader.hpp"
 #include "features/diagnose/flight_recorder_file.hpp"
@@ -97,9 +99,9 @@ DumpReading read_flight_recorder(const std::vector<std::string>& paths, const Jo
   std::vector<formats::FlightRecorderDump> dumps;
   std::map<std::uint32_t, std::string> path_of;
   std::set<std::string> versions;
-  const auto read = [&](const EvidenceFile& file, const std::string& text,
-                        models::Diagnostics& diagnostics) {
-    auto dump = formats::read_flight_recorder(text, file.rank, diagnostics);
+  const auto take = [&](const EvidenceFile& file, std::optional<std::uint32_t> rank,
+                        const std::string& text, models::Diagnostics& diagnostics) {
+    auto dump = formats::read_flight_recorder(text, rank, diagnostics);
     if (!dump) return false;
     dump->path = shown_path(file.path);
     const auto [known, is_new] = path_of.emplace(dump->rank, dump->path);
@@ -117,6 +119,15 @@ DumpReading read_flight_recorder(const std::vector<std::string>& paths, const Jo
     }
     dumps.push_back(std::move(*dump));
     return true;
+  };
+  const auto read = [&](const EvidenceFile& file, const std::string& text,
+                        models::Diagnostics& diagnostics) {
+    if (!formats::is_debug_page(text)) return take(file, file.rank, text, diagnostics);
+    bool any = false;
+    for (const formats::DebugPagePart& part : formats::debug_page_parts(text)) {
+      any = take(file, part.rank, part.text, diagnostics) || any;
+    }
+    return any;
   };
   const std::size_t refused = read_each(paths, formats::rank_of_dump, formats::kMaxDumpBytes,
                                         console, reading.notes, kNoDump, read);
@@ -149,7 +160,19 @@ DumpReading read_nccl_logs(const std::vector<std::string>& paths, const JobSoFar
   reading.evidence = reader.evidence();
   for (models::OutsideText& note : reader.notes()) reading.notes.push_back(std::move(note));
   if (!reader.calls().empty()) {
-    models::merge_evidence(reading.evidence, reader.call_evidence(), reading.notes);
+    models::Evidence calls = reader.call_evidence();
+    // In a job that does not hang, hosts run ahead of each other: a smaller count is no proof.
+    if (!models::has_pending_call(reading.evidence)) {
+      for (models::RankEvidence& rank : calls.ranks) {
+        for (models::GroupProgress& progress : rank.progress) progress.at_least = true;
+      }
+      if (models::has_pending_call(calls)) {
+        reading.notes.emplace_back(
+            "NCCL's lines about calls do not show whether the job hangs: a rank with fewer calls "
+            "may only be late");
+      }
+    }
+    models::merge_evidence(reading.evidence, std::move(calls), reading.notes);
     for (models::OutsideText& note : reader.calls().notes())
       reading.notes.push_back(std::move(note));
     reading.calls = reader.calls();
@@ -215,6 +238,10 @@ std::string evidence_name(const std::vector<std::string>& paths) {
 DumpReading read_calls(const EvidenceFormat& format, const std::vector<std::string>& paths,
                        const Console& console) {
   DumpReading reading = format.read(paths, {}, console);
+  models::fill_default_groups(reading.evidence);
+  for (models::OutsideText& note : models::reopen_failed_calls(reading.evidence)) {
+    reading.notes.push_back(std::move(note));
+  }
   reading.evidence.name = evidence_name(paths);
   return reading;
 }
@@ -295,6 +322,10 @@ StackReading read_stacks(const std::vector<std::string>& paths, const Console& c
   reading.dumps.name = evidence_name(paths);
   if (reading.dumps.numbered) {
     reading.notes.emplace_back("The stacks do not show ranks: the report names processes by pid");
+  }
+  if (reading.dumps.rendezvous) {
+    reading.notes.emplace_back(
+        "A launcher waits in next_rendezvous: fewer nodes have joined than it expects");
   }
   if (reading.dumps.helpers > 0) {
     const bool one = reading.dumps.helpers == 1;

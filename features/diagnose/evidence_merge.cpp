@@ -53,6 +53,7 @@ class EvidenceMerger {
     for (std::uint32_t rank = 0; rank < other.ranks.size(); ++rank) {
       add_rank(rank, std::move(other.ranks[rank]));
     }
+    for (const OutsideText& gap : other.gaps) add_gap(evidence_, gap);
     for (ProcessStanding& process : other.unplaced) {
       process.place = moved(process.place, files_);
       evidence_.unplaced.push_back(std::move(process));
@@ -63,6 +64,8 @@ class EvidenceMerger {
   void add_group(EvidenceGroup group, const Evidence& other);
   void add_rank(std::uint32_t rank, RankEvidence other);
   void add_progress(std::uint32_t rank, GroupProgress progress);
+  bool is_unknown(std::uint32_t group) const;
+  bool is_known(const RankEvidence& own, const RecordedCall& call) const;
 
   Evidence& evidence_;
   std::vector<OutsideText>& notes_;
@@ -84,6 +87,7 @@ void EvidenceMerger::add_group(EvidenceGroup group, const Evidence& other) {
   group_of_.push_back(same);
   EvidenceGroup& known = evidence_.groups[same];
   if (known.description.empty()) known.description = group.description;
+  known.size = std::max(known.size, group.size);
   if (known.all_members) return;
   std::vector<std::uint32_t> ranks;
   std::set_union(known.ranks.begin(), known.ranks.end(), group.ranks.begin(), group.ranks.end(),
@@ -114,6 +118,26 @@ void EvidenceMerger::add_progress(std::uint32_t rank, GroupProgress progress) {
   if (later) *known = progress;
 }
 
+// Whether two calls of a rank can be one call, whose group only one of the sources names.
+bool can_be_same(const RecordedCall& a, const RecordedCall& b) {
+  return a.state != CallState::kCompleted && b.state != CallState::kCompleted &&
+         a.messages == b.messages && a.sequence == b.sequence && a.group != b.group &&
+         (a.ops.empty() || b.ops.empty() || a.ops.front().name == b.ops.front().name);
+}
+
+// Whether no evidence names the group: it stands for the group of a single call.
+bool EvidenceMerger::is_unknown(std::uint32_t group) const {
+  const EvidenceGroup& it = evidence_.groups[group];
+  return it.name.empty() && !it.all_members;
+}
+
+// Whether the rank has one pending call like `call`, whose group is unknown.
+bool EvidenceMerger::is_known(const RankEvidence& own, const RecordedCall& call) const {
+  if (!is_unknown(call.group)) return false;
+  return std::count_if(own.calls.begin(), own.calls.end(),
+                       [&](const RecordedCall& it) { return can_be_same(it, call); }) == 1;
+}
+
 void EvidenceMerger::add_rank(std::uint32_t rank, RankEvidence other) {
   RankEvidence& own = evidence_.ranks[rank];
   const bool had_dump = own.has_dump && own.complete;
@@ -126,7 +150,11 @@ void EvidenceMerger::add_rank(std::uint32_t rank, RankEvidence other) {
       return it.group == call.group && it.sequence == call.sequence && it.messages == call.messages;
     });
     // A dump contains all calls of its groups.
-    if (known || (had_dump && evidence_.groups[call.group].in_dumps)) continue;
+    if (known || is_known(own, call) || (had_dump && evidence_.groups[call.group].in_dumps))
+      continue;
+    std::erase_if(own.calls, [&](const RecordedCall& it) {
+      return is_unknown(it.group) && !is_unknown(call.group) && can_be_same(it, call);
+    });
     call.last_record += records;
     for (RecordedOp& op : call.ops) op.record += records;
     own.calls.push_back(std::move(call));

@@ -203,7 +203,7 @@ void EvidenceWriter::add_missing_messages() {
     const bool more_sends = both.sends.size() > both.receives.size();
     const auto& more = more_sends ? both.sends : both.receives;
     const std::uint32_t rank = more_sends ? target : source;
-    if (!goes_on(rank)) continue;
+    if (rank == models::kAnyRank || !goes_on(rank)) continue;
     for (std::size_t i = std::min(both.sends.size(), both.receives.size()); i < more.size(); ++i) {
       RecordedCall call;
       call.group = group;
@@ -221,9 +221,13 @@ ScenarioMap EvidenceWriter::message(std::uint32_t rank, const RecordedOp& op,
   const bool sends = op.source == rank;
   const std::int64_t size =
       std::max<std::int64_t>(1, models::elements(sends ? op.input_sizes : op.output_sizes));
-  return ScenarioMap(sends ? "send" : "recv", communicator)
-      .number(sends ? "to" : "from", sends ? op.target : op.source)
-      .value("bytes", fmt::format("{}B", size));
+  ScenarioMap step(sends ? "send" : "recv", communicator);
+  if (op.source == models::kAnyRank) {
+    step.value("from", "any");
+  } else {
+    step.number(sends ? "to" : "from", sends ? op.target : op.source);
+  }
+  return step.value("bytes", fmt::format("{}B", size));
 }
 
 ScenarioMap EvidenceWriter::collective(const RecordedCall& call) {
@@ -260,6 +264,7 @@ ScenarioMap EvidenceWriter::step(std::uint32_t rank, const RecordedCall& call) {
 std::string EvidenceWriter::communicator(const RecordedCall& call) {
   if (!call.messages || call.coalesced) return group_name(call.group);
   const RecordedOp& op = call.ops.front();
+  if (op.source == models::kAnyRank) return group_name(call.group);
   return pair_name(call.group, op.source, op.target);
 }
 

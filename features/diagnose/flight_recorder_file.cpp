@@ -156,7 +156,7 @@ class DumpReader {
   void read_status();
   void read_entries();
   void read_entry(const YamlValue& at);
-  void read_name(const YamlValue& value, FlightRecorderDump::Entry& entry) const;
+  void read_name(const YamlValue& value, FlightRecorderDump::Entry& entry);
   models::TensorSizes sizes(const YamlValue& entry, std::string_view key) const;
   std::vector<models::OutsideText> types(const YamlValue& entry, std::string_view key);
   std::string place(const YamlValue& entry) const;
@@ -205,6 +205,7 @@ void DumpReader::read_groups() {
     group.name = copy(entry.key);
     where_ = fmt::format("group '{}'", group.name);
     group.description = text(entry.value, "desc");
+    dump_.of_gloo = dump_.of_gloo || group.name.empty();
     group.ranks = rank_list(entry.value);
     dump_.groups.push_back(std::move(group));
   });
@@ -275,9 +276,10 @@ std::string DumpReader::place(const YamlValue& entry) const {
   return innermost;
 }
 
-// Reads "nccl:all_reduce", "nccl:send 1->2" or "nccl:recv 3<-0".
-void DumpReader::read_name(const YamlValue& value, FlightRecorderDump::Entry& entry) const {
+// Reads "nccl:all_reduce", "nccl:send 1->2", "nccl:recv 3<-0" or, for any source, "nccl:recv 3<-?".
+void DumpReader::read_name(const YamlValue& value, FlightRecorderDump::Entry& entry) {
   std::string_view name = value.text();
+  dump_.of_gloo = dump_.of_gloo || name.starts_with("gloo:");
   const std::size_t colon = name.find(':');
   if (colon != std::string_view::npos) name.remove_prefix(colon + 1);
   const std::size_t space = std::min(name.find(' '), name.size());
@@ -289,17 +291,21 @@ void DumpReader::read_name(const YamlValue& value, FlightRecorderDump::Entry& en
   const auto first =
       models::whole_number<std::int64_t>(ends.substr(0, std::min(arrow, ends.size())));
   // Without an arrow, there is no second number.
-  const auto second = models::whole_number<std::int64_t>(
-      ends.substr(arrow == std::string_view::npos ? ends.size() : arrow + 2));
-  if (!first || !second) {
+  const std::string_view peer =
+      ends.substr(arrow == std::string_view::npos ? ends.size() : arrow + 2);
+  const auto second = models::whole_number<std::int64_t>(peer);
+  const bool from_any = !sends && peer == "?";
+  if (!first || (!second && !from_any)) {
     throw NoDump(value.place(),
                  fmt::format("'profiling_name' of {} must say who sends to whom, as in 'nccl:send "
                              "1->2', found '{}'",
                              where_, value.text()));
   }
   entry.op.message = true;
-  entry.local_source = rank_number(value, sends ? *first : *second);
-  entry.local_target = rank_number(value, sends ? *second : *first);
+  const std::uint32_t own = rank_number(value, *first);
+  const std::uint32_t other = from_any ? models::kAnyRank : rank_number(value, *second);
+  entry.local_source = sends ? own : other;
+  entry.local_target = sends ? other : own;
 }
 
 void DumpReader::read_entry(const YamlValue& at) {
@@ -333,8 +339,10 @@ void DumpReader::read_entry(const YamlValue& at) {
   entry.op.input_types = types(at, "input_dtypes");
   entry.op.output_types = types(at, "output_dtypes");
   const std::string_view state = view(at, "state");
-  if (state == "completed" || truth(at, "retired")) {
+  const bool retired = truth(at, "retired");
+  if (state == "completed" || retired) {
     entry.op.state = models::CallState::kCompleted;
+    entry.over = state != "completed";
   } else if (state == "started") {
     entry.op.state = models::CallState::kStarted;
   } else if (state != "scheduled") {
@@ -410,6 +418,7 @@ class Merger {
     if (evidence_.ranks.size() <= rank) evidence_.ranks.resize(rank + 1);
   }
   void find_groups();
+  void add_gaps(const FlightRecorderDump& dump);
   void add(FlightRecorderDump& dump);
   void add_status(const FlightRecorderDump& dump, models::RankEvidence& rank);
   void place_ends(const FlightRecorderDump::Entry& entry, std::uint32_t group,
@@ -424,42 +433,86 @@ class Merger {
   Evidence evidence_;
 };
 
+// Returns the name of the group of an entry among the groups of its rank. Entries of
+// TORCH_DISTRIBUTED_DEBUG=DETAIL do not name their group; its id is local to the process.
+std::string own_group(const FlightRecorderDump::Entry& entry) {
+  return entry.group.empty() ? fmt::format("\n{}", entry.group_id) : std::string(entry.group);
+}
+
 // Finds the groups. Ranks may use one name for groups of different members; these are different
-// groups. If no configuration describes a group, its members are the ranks that called something in
-// it.
+// groups. If no configuration describes a group, it has at least the ranks that called something in
+// it: nothing shows that a group without a name is the same on two ranks, and the default group has
+// all ranks. gloo's only configuration has no name, and the members of its latest group.
 void Merger::find_groups() {
   std::map<std::pair<std::string, std::vector<std::uint32_t>>, std::uint32_t> known;
   const auto add = [&](std::uint32_t rank, const std::string& name, const std::string& description,
-                       const std::vector<std::uint32_t>& ranks) {
+                       const std::vector<std::uint32_t>& ranks, bool all_members) {
     const auto next = static_cast<std::uint32_t>(evidence_.groups.size());
     const auto [at, is_new] = known.emplace(std::pair(name, ranks), next);
-    if (is_new) evidence_.groups.push_back({name, description, ranks});
+    const bool is_named = !name.starts_with('\n');
+    if (is_new) {
+      evidence_.groups.push_back({is_named ? name : "", description, ranks, all_members});
+    }
     group_of_.emplace(std::pair(rank, name), at->second);
   };
-  std::map<std::string, std::pair<std::string, std::set<std::uint32_t>>> untold;
+  struct Untold {
+    std::string description;
+    std::set<std::uint32_t> ranks;
+  };
+  std::map<std::string, Untold> untold;
   for (const FlightRecorderDump& dump : dumps_) {
     std::set<std::string> used;
-    for (const auto& entry : dump.entries) used.insert(entry.group);
+    for (const auto& entry : dump.entries) used.insert(own_group(entry));
     std::set<std::string> told;
     for (const auto& group : dump.groups) {
-      if (group.ranks.empty()) continue;
+      if (group.ranks.empty() || group.name.empty()) continue;
       told.insert(group.name);
       // A rank that calls something in a group is a member.
       std::set<std::uint32_t> ranks(group.ranks.begin(), group.ranks.end());
       if (used.count(group.name) > 0) ranks.insert(dump.rank);
-      add(dump.rank, group.name, group.description, {ranks.begin(), ranks.end()});
+      add(dump.rank, group.name, group.description, {ranks.begin(), ranks.end()}, true);
     }
     for (const auto& entry : dump.entries) {
-      if (told.count(entry.group) > 0) continue;
-      auto& [description, ranks] = untold[entry.group];
-      description = entry.description;
-      ranks.insert(dump.rank);
+      const std::string name = own_group(entry);
+      if (told.count(name) > 0) continue;
+      if (entry.group.empty()) {
+        add(dump.rank, name, entry.description, {dump.rank}, false);
+        continue;
+      }
+      Untold& group = untold[name];
+      group.description = entry.description;
+      group.ranks.insert(dump.rank);
     }
   }
-  for (const auto& [name, group] : untold) {
-    for (const std::uint32_t rank : group.second) {
-      add(rank, name, group.first, {group.second.begin(), group.second.end()});
+  for (auto& [name, group] : untold) {
+    const std::set<std::uint32_t> callers = group.ranks;
+    if (group.description == "default_pg") {
+      for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) group.ranks.insert(rank);
     }
+    for (const std::uint32_t rank : callers) {
+      add(rank, name, group.description, {group.ranks.begin(), group.ranks.end()}, false);
+    }
+  }
+}
+
+// Adds what the dumps do not record, although a rank can be blocked in it.
+void Merger::add_gaps(const FlightRecorderDump& dump) {
+  if (dump.of_gloo) {
+    add_gap(evidence_, "dumps of gloo record no sends, no recvs and no monitored_barrier");
+  }
+  const bool unnamed = std::any_of(dump.entries.begin(), dump.entries.end(),
+                                   [](const auto& entry) { return entry.group.empty(); });
+  if (unnamed) {
+    add_gap(evidence_,
+            "with TORCH_DISTRIBUTED_DEBUG=DETAIL, dumps do not name groups, and record a call only "
+            "when all its ranks have come");
+  }
+  std::map<std::string, bool> ends_over;  // whether the last call of each group is over
+  for (const auto& entry : dump.entries) ends_over[own_group(entry)] = entry.over;
+  const bool over = std::any_of(ends_over.begin(), ends_over.end(),
+                                [](const auto& group) { return group.second; });
+  if (over && !dump.of_gloo) {
+    add_gap(evidence_, "the last calls are over, and the dumps do not show whether they failed");
   }
 }
 
@@ -469,7 +522,7 @@ void Merger::find_groups() {
 void Merger::add_status(const FlightRecorderDump& dump, models::RankEvidence& rank) {
   std::map<std::int64_t, std::string> name_of;
   for (const auto& entry : dump.entries) {
-    if (entry.group_id >= 0) name_of.emplace(entry.group_id, entry.group);
+    if (entry.group_id >= 0) name_of.emplace(entry.group_id, own_group(entry));
   }
   std::map<std::int64_t, std::string> by_number;
   for (const auto& group : dump.groups) {
@@ -501,13 +554,14 @@ void Merger::add(FlightRecorderDump& dump) {
   models::RankEvidence& rank = evidence_.ranks[dump.rank];
   rank.has_dump = true;
   rank.source = dump.path;
+  add_gaps(dump);
   const models::EvidencePlace place{static_cast<std::uint32_t>(evidence_.files.size()), 0};
   evidence_.files.emplace_back(dump.path);
   add_status(dump, rank);
   for (models::GroupProgress& progress : rank.progress) progress.place = place;
   std::map<std::uint32_t, std::size_t> last;  // index of the last call of each group
   for (FlightRecorderDump::Entry& entry : dump.entries) {
-    const std::uint32_t group = group_of(dump.rank, entry.group);
+    const std::uint32_t group = group_of(dump.rank, own_group(entry));
     models::RecordedOp op = std::move(entry.op);
     if (op.message) place_ends(entry, group, op);
     std::vector<RecordedCall>& calls = evidence_.ranks[dump.rank].calls;
@@ -516,6 +570,7 @@ void Merger::add(FlightRecorderDump& dump) {
                              calls[before->second].messages == entry.messages &&
                              calls[before->second].sequence == entry.sequence;
     if (same_number && calls[before->second].end_name.empty()) {
+      calls[before->second].over = calls[before->second].over || entry.over;
       extend(calls, before->second, std::move(op));
       if (calls.back().group == group) before->second = calls.size() - 1;
       continue;
@@ -527,6 +582,7 @@ void Merger::add(FlightRecorderDump& dump) {
     call.sequence = entry.sequence;
     if (same_number) call.repeat = calls[before->second].repeat + 1;
     call.state = op.state;
+    call.over = entry.over;
     call.at = std::move(entry.at);
     call.last_record = op.record;
     call.ops.push_back(std::move(op));
@@ -545,7 +601,8 @@ void Merger::place_ends(const FlightRecorderDump::Entry& entry, std::uint32_t gr
   };
   op.source = global(entry.local_source);
   op.target = global(entry.local_target);
-  grow(std::max(op.source, op.target));
+  if (op.source != models::kAnyRank) grow(op.source);
+  grow(op.target);
 }
 
 // Adds an op that shares the number of call `at`, because both are coalesced. Two of the end marks

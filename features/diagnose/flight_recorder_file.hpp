@@ -32,6 +32,7 @@ struct FlightRecorderDump {
     models::OutsideText description;
     std::int64_t group_id = -1;  // id in this process: the key of `status`
     bool messages = false;
+    bool over = false;               // retired, but not known to be completed
     std::uint64_t sequence = 0;      // counts collectives, or sends and recvs
     std::uint32_t local_source = 0;  // sender's rank in the group, for a send or recv
     std::uint32_t local_target = 0;
@@ -43,6 +44,7 @@ struct FlightRecorderDump {
   std::vector<Group> groups;
   std::map<std::int64_t, models::GroupProgress> status;  // counters by group_id; `group` is not set
   std::vector<Entry> entries;                            // ordered by record number
+  bool of_gloo = false;                                  // whether gloo recorded it
 };
 
 /// Returns the rank of a dump by its file name: `nccl_trace_rank_3`, `_dump_3.json`. Returns

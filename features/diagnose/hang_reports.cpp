@@ -10,6 +10,7 @@
 namespace pipesim::formats {
 namespace {
 
+constexpr std::size_t kMaxTraceErrors = 300;  // size of torchfrtrace's text about one call
 constexpr std::size_t kMaxDifferences = 10'000;
 constexpr std::string_view kFingerprint = "CollectiveFingerPrint(";
 
@@ -119,6 +120,17 @@ bool HangReports::take_desync(const LogLine& line, const models::EvidencePlace& 
 }
 
 bool HangReports::take_barrier(const LogLine& line, const models::EvidencePlace& place) {
+  constexpr std::string_view kReached = " successfully reached monitoredBarrier";
+  const std::size_t reached = line.text.find(kReached);
+  if (reached != std::string::npos) {
+    const std::size_t rank_at = line.text.rfind("Rank ", reached);
+    const auto rank = rank_at == std::string::npos
+                          ? std::nullopt
+                          : number_at<std::uint32_t>(line.text.substr(rank_at + 5));
+    check_numbers(line, rank);
+    if (rank && *rank < models::kMaxEvidenceRanks) barrier_waits_.emplace(*rank, place);
+    return true;
+  }
   constexpr std::string_view kFailed = " failed to pass monitoredBarrier";
   const std::size_t at = line.text.find(kFailed);
   if (at == std::string::npos) return false;
@@ -150,13 +162,25 @@ bool HangReports::take_fr_trace(const LogLine& line, const models::EvidencePlace
   };
   const auto sequence =
       number_at<std::uint64_t>(behind("Not all ranks joining collective, sequence number: "));
+  const auto faulty = number_at<std::uint64_t>(behind("Collective sequence number: "));
+  if (faulty && text.find("has errors") != std::string_view::npos) {
+    trace_errors_.emplace_back().sequence = *faulty;
+    in_errors_ = true;
+    return true;
+  }
   if (sequence) {
+    in_errors_ = false;
     traces_.emplace_back().sequence = *sequence;
     traces_.back().place = place;
     return true;
   }
-  if (traces_.empty()) return false;
-  FrTrace& trace = traces_.back();
+  std::vector<FrTrace>& all = in_errors_ ? trace_errors_ : traces_;
+  if (all.empty()) return false;
+  FrTrace& trace = all.back();
+  if (const auto errors = behind("error msg: "); !errors.empty()) {
+    trace.errors = errors.substr(0, kMaxTraceErrors);
+    return true;
+  }
   if (const auto group = behind("group info: "); !group.empty()) {
     trace.group = group.substr(0, group.rfind(':'));
     return true;
@@ -193,6 +217,7 @@ std::optional<HangReports::Fingerprint> HangReports::fingerprint(std::string_vie
   if (type.empty()) return std::nullopt;
   Fingerprint result;
   result.local = *local;
+  result.has_tensors = text.find("TensorShape=[") != std::string_view::npos;
   result.sequence = number_after<std::uint64_t>(text, "SequenceNumber=").value_or(1);
   result.op = op_name(type);
   const std::string_view shape = word_after(text, "TensorShape=[", "]");
@@ -214,9 +239,12 @@ bool HangReports::take_fingerprint(const LogLine& line, const models::EvidencePl
   const std::size_t but = behind.find(kBut);
   auto own = fingerprint(behind.substr(0, but));
   if (!own) return false;
-  Difference difference{line.rank, std::move(*own), std::nullopt, place};
+  Difference difference{line.rank, std::move(*own), std::nullopt, false, place};
   if (but != std::string_view::npos) {
     difference.other = fingerprint(behind.substr(but + kBut.size()));
+    // PyTorch garbles the call of the peer if either call has no tensors.
+    difference.trusts_other =
+        difference.other && difference.own.has_tensors && difference.other->has_tensors;
   }
   differences_.push_back(std::move(difference));
   return true;
@@ -240,6 +268,20 @@ std::optional<std::uint32_t> HangReports::rank_of(const Fingerprint& fingerprint
   return ranks.size() == 1 ? std::optional(*ranks.begin()) : std::nullopt;
 }
 
+// Returns the rank in the job of the peer that a report names: the rank whose own report names the
+// writer of this report.
+std::optional<std::uint32_t> HangReports::peer_of(const Difference& difference) const {
+  if (!difference.other) return std::nullopt;
+  if (const auto rank = rank_of(*difference.other); rank && difference.trusts_other) return rank;
+  std::set<std::uint32_t> ranks;
+  for (const Difference& it : differences_) {
+    const bool is_peer = it.own.local == difference.other->local && it.other &&
+                         it.other->local == difference.own.local;
+    if (is_peer) ranks.insert(it.rank.value_or(it.own.local));
+  }
+  return ranks.size() == 1 ? std::optional(*ranks.begin()) : std::nullopt;
+}
+
 std::uint32_t HangReports::ranks() const {
   std::uint32_t count = 0;
   const auto grow = [&](std::uint32_t rank) { count = std::max(count, rank + 1); };
@@ -255,7 +297,7 @@ std::uint32_t HangReports::ranks() const {
   }
   for (const Difference& it : differences_) {
     if (const auto rank = it.rank ? it.rank : rank_of(it.own)) grow(*rank);
-    if (const auto rank = it.other ? rank_of(*it.other) : std::nullopt) grow(*rank);
+    if (const auto rank = peer_of(it)) grow(*rank);
   }
   return count;
 }
@@ -390,14 +432,14 @@ void HangReports::add_fingerprints(models::Evidence& evidence) const {
   std::optional<std::uint32_t> alone;
   for (const Difference& it : differences_) {
     const auto own = it.rank ? it.rank : rank_of(it.own);
-    const auto other = it.other ? rank_of(*it.other) : alone;
+    const auto other = it.other ? peer_of(it) : alone;
     if (!own || (it.other && !other)) continue;
     of.emplace(*own, *own);
     calls.insert_or_assign(*own, Call{&it.own, it.place});
     if (!it.other) alone = own;
     if (!other || *other == *own) continue;
     of.emplace(*other, *other);
-    if (it.other) calls.emplace(*other, Call{&*it.other, it.place});
+    if (it.trusts_other) calls.emplace(*other, Call{&*it.other, it.place});
     of[first_of(*own)] = first_of(*other);
   }
   std::map<std::uint32_t, std::set<std::uint32_t>> groups;
@@ -405,16 +447,24 @@ void HangReports::add_fingerprints(models::Evidence& evidence) const {
   for (const auto& [first, members] : groups) {
     const auto number = static_cast<std::uint32_t>(evidence.groups.size());
     evidence.groups.push_back({"fingerprints", "", {members.begin(), members.end()}, false});
+    const auto known = std::find_if(members.begin(), members.end(),
+                                    [&](std::uint32_t member) { return calls.count(member) > 0; });
     for (const std::uint32_t rank : members) {
-      const Call& call = calls.at(rank);
+      const auto found = calls.find(rank);
+      if (found == calls.end()) continue;
+      const Call& call = found->second;
       models::RecordedCall made;
       made.group = number;
-      made.sequence = calls.at(first).fingerprint->sequence;
+      made.sequence = calls.at(*known).fingerprint->sequence;
       made.place = call.place;
       models::RecordedOp& op = made.ops.emplace_back();
       op.name = call.fingerprint->op;
-      op.input_sizes = op.output_sizes = {shape_of(call.fingerprint->shape)};
-      op.input_types = op.output_types = {call.fingerprint->types};
+      // The report does not show whether these are the sizes of the input or of the output.
+      const bool outputs = op.operation() == models::Operation::kScatter;
+      models::TensorSizes& sizes = outputs ? op.output_sizes : op.input_sizes;
+      sizes.push_back(shape_of(call.fingerprint->shape));
+      std::vector<models::OutsideText>& types = outputs ? op.output_types : op.input_types;
+      types.push_back(call.fingerprint->types);
       evidence.ranks[rank].has_dump = true;
       evidence.ranks[rank].calls.push_back(std::move(made));
     }
@@ -430,11 +480,19 @@ std::string HangReports::told(const Fingerprint& fingerprint) {
 void HangReports::add_notes(std::vector<models::OutsideText>& notes) const {
   std::set<std::string> lines;
   for (const Difference& it : differences_) {
-    if (!it.other || (rank_of(*it.other) && (it.rank || rank_of(it.own)))) continue;
+    if (!it.other || (peer_of(it) && (it.rank || rank_of(it.own)))) continue;
     const std::string own = told(it.own);
-    const std::string other = told(*it.other);
+    const std::string other =
+        it.trusts_other ? told(*it.other) : fmt::format("rank {}'s call", it.other->local);
     lines.insert(fmt::format("Mismatched calls, ranks numbered in their group: {} and {}",
                              std::min(own, other), std::max(own, other)));
+  }
+  for (const FrTrace& trace : trace_errors_) {
+    lines.insert(
+        fmt::format("torchfrtrace finds that calls differ in {} {}#{}: {}. It compares all ranks "
+                    "with one, which "
+                    "may itself be the odd one",
+                    trace.op, trace.group, trace.sequence, trace.errors));
   }
   constexpr std::size_t kMaxLines = 8;
   for (const std::string& line : lines) {

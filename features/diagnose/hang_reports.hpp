@@ -57,6 +57,7 @@ class HangReports {
     models::OutsideText op;
     std::set<std::uint32_t> missing;
     std::set<std::uint32_t> expected;
+    models::OutsideText errors;  // the differences that it finds
     models::EvidencePlace place;
   };
   /// A call in a report of TORCH_DISTRIBUTED_DEBUG=DETAIL. A report has the call of one rank and a
@@ -67,6 +68,7 @@ class HangReports {
     models::OutsideText op;
     models::OutsideText shape;  // sizes of the tensor: "[10, 20]"
     models::OutsideText types;
+    bool has_tensors = false;
 
     friend auto operator<=>(const Fingerprint&, const Fingerprint&) = default;
   };
@@ -74,6 +76,7 @@ class HangReports {
     std::optional<std::uint32_t> rank;  // rank in the job of the process that logged the report
     Fingerprint own;
     std::optional<Fingerprint> other;
+    bool trusts_other = false;  // whether `other` is the call that its rank made
     models::EvidencePlace place;
   };
 
@@ -84,6 +87,7 @@ class HangReports {
   static std::optional<Fingerprint> fingerprint(std::string_view text);
   static std::string told(const Fingerprint& fingerprint);
   std::optional<std::uint32_t> rank_of(const Fingerprint& fingerprint) const;
+  std::optional<std::uint32_t> peer_of(const Difference& difference) const;
   void check_heading(const LogLine& line, std::string_view text);
   void check_numbers(const LogLine& line, std::optional<std::uint32_t> local);
   void add_unplaced(models::Evidence& evidence) const;
@@ -98,7 +102,9 @@ class HangReports {
   // A rank whose reports number ranks in a group instead of the job; nullopt if there is no such
   // rank.
   std::optional<std::uint32_t> numbered_by_;
-  std::vector<FrTrace> traces_;
+  std::vector<FrTrace> traces_;        // collectives that not all ranks joined
+  std::vector<FrTrace> trace_errors_;  // collectives whose calls differ
+  bool in_errors_ = false;             // whether the current block is of `trace_errors_`
   std::vector<Difference> differences_;
 };
 

@@ -68,7 +68,8 @@ std::size_t ray_label(std::string_view text) {
   if (end == std::string_view::npos || text.substr(0, end).find("pid=") == std::string_view::npos) {
     return 0;
   }
-  return end + 1 + blanks_at(text, end + 1);
+  // The text can be indented: only one blank belongs to the label.
+  return end + 1 + std::min<std::size_t>(1, blanks_at(text, end + 1));
 }
 
 // Returns the size of a label "[1,3]<stderr>:", "[pod/x/c] ", "[node0:3] ", "[80746] " or
@@ -86,10 +87,11 @@ std::size_t bracket_label(std::string_view text) {
                       inside.find(' ') == std::string_view::npos;
   const bool number =
       !inside.empty() && inside.find_first_not_of(kDigits) == std::string_view::npos;
-  const bool known =
-      inside.starts_with("pod/") || inside.starts_with("default") || counts || number;
+  const bool of_torchrun = inside.starts_with("default");
+  const bool known = inside.starts_with("pod/") || of_torchrun || counts || number;
   if (!known || rest.empty()) return 0;
   const std::size_t after = rest.starts_with(':') ? 1 : 0;
+  if (of_torchrun) return end + 1 + after;  // torchrun writes no blank
   return end + 1 + after + std::min<std::size_t>(1, blanks_at(rest, after));
 }
 
@@ -106,6 +108,8 @@ std::size_t stream_label(std::string_view text) {
 bool begins_record(std::string_view text) {
   return text.empty() || text.starts_with('[') || text.starts_with("Traceback") ||
          text.starts_with("frame #") || text.starts_with("Exception raised") ||
+         text.starts_with("Root Cause (") || text.starts_with("Failures:") ||
+         text.find("Detected mismatch between collectives") != std::string_view::npos ||
          text.find("NCCL INFO") != std::string_view::npos ||
          text.find("NCCL WARN") != std::string_view::npos ||
          text.find(" - ") != std::string_view::npos || text.starts_with("  ");
@@ -118,11 +122,14 @@ bool is_open(const std::string& text) {
     return !begun ||
            std::count(text.begin(), text.end(), '(') != std::count(text.begin(), text.end(), ')');
   }
-  if (text.find("ProcessGroupNCCL") == std::string::npos &&
-      text.find("WorkNCCL(") == std::string::npos) {
+  const bool of_watchdog =
+      text.find("ProcessGroup") != std::string::npos || text.find("CCL(") != std::string::npos;
+  if (!of_watchdog) return false;
+  const std::string whole = watchdog_form(text);
+  if (whole.find("processgroupnccl") == std::string::npos &&
+      whole.find("worknccl(") == std::string::npos) {
     return false;
   }
-  const std::string whole = squeezed(text);
   const std::size_t work = whole.find("worknccl(");
   if (work != std::string::npos) return whole.find("beforetimingout", work) == std::string::npos;
   if (whole.ends_with("statesare:") || whole.find("rank") == std::string::npos) return true;
@@ -176,6 +183,16 @@ std::string squeezed(std::string_view text) {
   return result;
 }
 
+std::string watchdog_form(std::string_view text) {
+  std::string result = squeezed(text);
+  for (const std::string_view name : {"hccl", "xccl"}) {
+    for (std::size_t at = result.find(name); at != std::string::npos; at = result.find(name, at)) {
+      result[at] = 'n';
+    }
+  }
+  return result;
+}
+
 std::string_view unindented(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r");
   return first == std::string_view::npos ? std::string_view() : text.substr(first);
@@ -214,6 +231,10 @@ std::optional<std::uint32_t> rank_of_label(std::string_view label) {
     const std::string_view rest = label.substr(at);
     if (const std::size_t size = word_label(rest); size > 0)
       return rank_in(rest.substr(0, size - 2));
+    constexpr std::string_view kLocal = "[default";
+    if (rest.starts_with(kLocal)) {
+      return rank_in(rest.substr(kLocal.size(), rest.find(']') - kLocal.size()));
+    }
     const std::size_t end = rest.find(']');
     const std::size_t colon = rest.substr(0, end).rfind(':');
     const bool of_host =
@@ -227,11 +248,15 @@ std::optional<std::uint32_t> rank_of_label(std::string_view label) {
 
 std::optional<std::uint32_t> global_rank(std::string_view line) {
   constexpr std::string_view kMark = "[rank";
-  const std::size_t at = line.find(kMark);
-  if (at == std::string_view::npos) return std::nullopt;
-  const std::string_view rest = line.substr(at + kMark.size());
-  const std::size_t end = rest.find(']');
-  return end == std::string_view::npos ? std::nullopt : rank_in(rest.substr(0, end));
+  for (std::size_t at = line.find(kMark); at != std::string_view::npos;
+       at = line.find(kMark, at + 1)) {
+    std::string_view rest = line.substr(at + kMark.size());
+    if (rest.starts_with('=')) rest.remove_prefix(1);  // in a label of Ray
+    const std::size_t end = rest.find(']');
+    if (end == std::string_view::npos) return std::nullopt;
+    if (const auto rank = rank_in(rest.substr(0, end))) return rank;
+  }
+  return std::nullopt;
 }
 
 void each_log_line(std::string_view text, const std::function<void(const LogLine&)>& take) {
@@ -247,9 +272,9 @@ void each_log_line(std::string_view text, const std::function<void(const LogLine
     const std::string line = without_colours(raw);
     const std::string_view label = label_of(line);
     LogLine it{line.substr(label.size()), std::string(label), number, global_rank(line)};
-    const bool goes_on = last && parts < kMaxParts && !it.rank && last->label == it.label &&
-                         last->number + parts + 1 == number && !begins_record(it.text) &&
-                         is_open(last->text);
+    const bool goes_on =
+        last && parts < kMaxParts && !it.rank && (last->label == it.label || it.label.empty()) &&
+        last->number + parts + 1 == number && !begins_record(it.text) && is_open(last->text);
     if (goes_on) {
       last->text += it.text;
       ++parts;

@@ -28,13 +28,14 @@ std::string without_colours(std::string_view text);
 
 /// Returns the label that a launcher, a collector or a logger put before `line`: `12: ` (srun),
 /// `[1,3]<stderr>:` (mpirun), `name-1  | ` (docker compose), `(Worker pid=12, ip=10.0.0.3) ` (Ray),
-/// `[pod/x/c] ` (kubectl), `[node0:3] `, `[80746] `, a time.
+/// `[pod/x/c] ` (kubectl), `[default3]:` (torchrun), `[node0:3] `, `[80746] `, a time.
 std::string_view label_of(std::string_view line);
 
-/// Returns the rank of the job in a label of srun, of mpirun, or like `[node0:3] `.
+/// Returns the rank of the job in a label of srun, of mpirun, or like `[node0:3] `. The rank in a
+/// label of torchrun is the rank on its node.
 std::optional<std::uint32_t> rank_of_label(std::string_view label);
 
-/// Returns the rank of the job in `[rank12]:`, which PyTorch writes since 2.3.
+/// Returns the rank of the job in `[rank12]:`, which PyTorch writes since 2.3, or in `[rank=12]`.
 std::optional<std::uint32_t> global_rank(std::string_view line);
 
 /// Calls `take` for each line of a file; joins broken lines. If `[rank12]:` contradicts the label
@@ -43,6 +44,10 @@ void each_log_line(std::string_view text, const std::function<void(const LogLine
 
 /// Returns `text` without blanks, in lower case: the form in which broken lines are searched.
 std::string squeezed(std::string_view text);
+
+/// Returns a line of a watchdog as squeezed() does, with the words of NCCL in place of those of
+/// HCCL (Ascend) and XCCL (Intel), whose watchdogs print the same lines.
+std::string watchdog_form(std::string_view text);
 
 /// Returns `text` without leading white space.
 std::string_view unindented(std::string_view text);

@@ -22,6 +22,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/graph/operation.hpp"
+
 namespace pipesim::formats {
 namespace {
 
@@ -77,24 +79,20 @@ void order_by_number(models::RankEvidence& rank) {
 
 bool is_message(const std::string& op) { return op == "send" || op == "recv"; }
 
-// Whether an error only follows from a hang.
-bool is_consequence(std::string_view error) {
-  constexpr std::array kSigns = {std::string_view("NCCL"),
-                                 std::string_view("DistBackendError"),
-                                 std::string_view("DistNetwork"),
-                                 std::string_view("imeout"),
-                                 std::string_view("timed out"),
-                                 std::string_view("onnection"),
-                                 std::string_view("SIGTERM"),
-                                 std::string_view("KeyboardInterrupt"),
-                                 std::string_view("SystemExit"),
-                                 std::string_view("ChildFailedError"),
-                                 std::string_view("Broken pipe"),
-                                 std::string_view("TCPStore"),
-                                 std::string_view("Detected mismatch between collectives")};
-  return std::any_of(kSigns.begin(), kSigns.end(), [&](std::string_view sign) {
-    return error.find(sign) != std::string_view::npos;
-  });
+bool is_later(const models::EvidencePlace& a, const models::EvidencePlace& b) {
+  return a.file == b.file && a.line > b.line;
+}
+
+// Returns the number of members of the group of a work, by the sizes of its tensors; 0: unknown.
+std::uint32_t members_of(std::string_view op, std::int64_t in, std::int64_t out) {
+  const auto operation = models::operation_in(op);
+  std::int64_t part = 0;
+  std::int64_t whole = 0;
+  if (operation == models::Operation::kAllGather) std::tie(part, whole) = std::pair(in, out);
+  if (operation == models::Operation::kReduceScatter) std::tie(part, whole) = std::pair(out, in);
+  const bool good = part > 0 && whole > part && whole % part == 0 &&
+                    whole / part <= static_cast<std::int64_t>(models::kMaxEvidenceRanks);
+  return good ? static_cast<std::uint32_t>(whole / part) : 0;
 }
 
 }  // namespace
@@ -134,8 +132,8 @@ void NcclLogReader::take_writer(const std::string& squeezed, Writer& writer) {
 
 bool NcclLogReader::take_watchdog(const LogLine& line, const models::EvidencePlace& place) {
   const bool named = line.text.find("ank") != std::string::npos;
-  if (!named && line.text.find("WorkNCCL(") == std::string::npos) return false;
-  const std::string text = squeezed(line.text);
+  if (!named && line.text.find("CCL(") == std::string::npos) return false;
+  const std::string text = watchdog_form(line.text);
   Writer writer;
   writer.rank = line.rank;
   writer.place = place;
@@ -193,35 +191,6 @@ bool NcclLogReader::take_count(const std::string& text, const Writer& writer) {
   return true;
 }
 
-// Takes a line of a traceback. The first unindented line after the frames is the error.
-bool NcclLogReader::take_traceback(const LogLine& line, const models::EvidencePlace& place) {
-  if (!line.rank) return false;
-  std::string_view text = line.text;
-  if (text.starts_with("[rank")) {
-    text.remove_prefix(std::min(text.find(']') + 1, text.size()));
-    if (text.starts_with(':')) text.remove_prefix(1);
-    if (text.starts_with(' ')) text.remove_prefix(1);
-  }
-  if (text.starts_with("Traceback (most recent call last)")) {
-    failures_.emplace(*line.rank, Failure{{}, place, false});
-    return true;
-  }
-  const auto open = failures_.find(*line.rank);
-  if (open == failures_.end() || open->second.ended) return false;
-  if (text.starts_with(' ') || text.empty()) return false;
-  open->second.ended = true;
-  open->second.reason = models::printable(text.substr(0, 200));
-  return true;
-}
-
-// Takes a line of one of PyTorch's reports. The line can also be the error at the end of a
-// traceback.
-bool NcclLogReader::take_report(const LogLine& line, const models::EvidencePlace& place) {
-  if (!reports_.take(line, place)) return false;
-  if (is_consequence(line.text)) take_traceback(line, place);
-  return true;
-}
-
 bool NcclLogReader::take_init(std::string_view line) {
   const std::size_t comm = line.find(" comm 0x");
   const bool begun = line.find("Init START") != std::string_view::npos;
@@ -263,10 +232,16 @@ bool NcclLogReader::read(const std::string& text, models::Diagnostics& diagnosti
     const models::EvidencePlace place{file, line.number};
     if (line.rank) seen_.insert(*line.rank);
     const bool is_call = calls_.take(line, file);
+    // The last line of a traceback can also be a report of PyTorch.
+    const bool is_error = errors_.take(line, place);
     const bool taken = is_call || take_init(line.text) || take_link_error(line.text) ||
-                       take_watchdog(line, place) || take_report(line, place) ||
-                       take_traceback(line, place);
-    found += taken ? 1U : 0U;
+                       take_watchdog(line, place) || reports_.take(line, place) ||
+                       launcher_.take(line, place) || stalls_.take(line, place);
+    found += taken || is_error ? 1U : 0U;
+    const bool is_timeout = taken && !is_call && line.text.starts_with("[") &&
+                            kind_of_error(line.text) == ErrorKind::kTimeout;
+    const auto time = is_timeout ? time_of_day(line.text) : std::nullopt;
+    if (time) first_timeout_ = std::min(first_timeout_.value_or(*time), *time);
     // An Init COMPLETE line starts the calls of a communicator, and also counts as an
     // initialization.
     if (is_call) take_init(line.text);
@@ -349,50 +324,120 @@ std::uint32_t NcclLogReader::rank_count() const {
   for (const std::uint32_t rank : seen_) grow(rank);
   for (const Work& work : works_) grow(rank_of(work.writer).value_or(0));
   for (const Count& it : counts_) grow(rank_of(it.writer).value_or(0));
-  return std::max(count, reports_.ranks());
+  for (const Work& work : resolved_works()) {
+    if (is_default(work.writer.group)) {
+      count = std::max(count, members_of(work.op, work.in, work.out));
+    }
+  }
+  return std::max({count, reports_.ranks(), launcher_.ranks(), stalls_.ranks()});
 }
 
-// Returns errors that do not follow from the hang, of ranks that logged no hang afterwards.
-std::map<std::uint32_t, NcclLogReader::Failure> NcclLogReader::own_failures() const {
-  std::map<std::uint32_t, Failure> result;
-  const auto later = [](const models::EvidencePlace& a, const models::EvidencePlace& b) {
-    return a.file == b.file && a.line > b.line;
+// Whether a rank logged a timeout before `place`: an error after it may follow from the timeout.
+bool NcclLogReader::is_after_timeout(const models::EvidencePlace& place) const {
+  const auto before = [&](const auto& it) { return is_later(place, it.writer.place); };
+  if (std::any_of(works_.begin(), works_.end(), before)) return true;
+  if (std::any_of(counts_.begin(), counts_.end(), before)) return true;
+  return std::any_of(errors_.by_rank().begin(), errors_.by_rank().end(), [&](const auto& of) {
+    return std::any_of(of.second.begin(), of.second.end(), [&](const RankError& error) {
+      return error.kind == ErrorKind::kTimeout && is_later(place, error.place);
+    });
+  });
+}
+
+bool NcclLogReader::went_on_after(std::uint32_t rank, const models::EvidencePlace& place) const {
+  const auto speaks = [&](const auto& it) {
+    return rank_of(it.writer) == rank && is_later(it.writer.place, place);
   };
-  for (const auto& [rank, failure] : failures_) {
-    if (failure.reason.empty() || is_consequence(failure.reason)) continue;
-    const auto speaks = [&, rank = rank, &place = failure.place](const auto& it) {
-      return rank_of(it.writer) == rank && later(it.writer.place, place);
-    };
-    const bool lives = std::any_of(works_.begin(), works_.end(), speaks) ||
-                       std::any_of(counts_.begin(), counts_.end(), speaks);
-    // An error after a timeout of any rank may follow from the timeout.
-    const auto before = [&, &place = failure.place](const auto& it) {
-      return later(place, it.writer.place);
-    };
-    const bool first = std::none_of(works_.begin(), works_.end(), before) &&
-                       std::none_of(counts_.begin(), counts_.end(), before);
-    if (!lives && first) result.emplace(rank, failure);
+  if (std::any_of(works_.begin(), works_.end(), speaks)) return true;
+  if (std::any_of(counts_.begin(), counts_.end(), speaks)) return true;
+  const std::vector<RankError>& errors = errors_.by_rank().at(rank);
+  return std::any_of(errors.begin(), errors.end(), [&](const RankError& error) {
+    return error.kind != ErrorKind::kOwn && is_later(error.place, place);
+  });
+}
+
+// Returns the first error of each rank that does not follow from the hang.
+std::map<std::uint32_t, NcclLogReader::OwnError> NcclLogReader::own_errors() const {
+  std::map<std::uint32_t, OwnError> result;
+  for (const auto& [rank, errors] : errors_.by_rank()) {
+    const auto own = std::find_if(errors.begin(), errors.end(), [&](const RankError& error) {
+      return error.kind == ErrorKind::kOwn && !error.chained;
+    });
+    if (own == errors.end() || is_after_timeout(own->place)) continue;
+    result.emplace(rank, OwnError{own->error, own->place, went_on_after(rank, own->place)});
   }
   return result;
 }
 
-// Blames the first failure. The order of failures is known only within one file.
+// Returns the rank whose process ended before anything went wrong on other ranks, as the launcher
+// saw it; nullopt if the evidence does not show that. A timeout without a time of day may come
+// before the end.
+std::optional<std::uint32_t> NcclLogReader::first_dead() const {
+  const auto first = launcher_.first();
+  if (!first) return std::nullopt;
+  const std::uint32_t rank = *first;
+  const ProcessEnd& end = launcher_.ends().at(rank);
+  const std::map<std::uint32_t, OwnError> errors = own_errors();
+  const auto error = errors.find(rank);
+  if (error != errors.end()) return error->second.went_on ? std::nullopt : first;
+  if (!end.is_death()) return std::nullopt;
+  const auto timed_out = [](const auto& of) {
+    return std::any_of(of.second.begin(), of.second.end(),
+                       [](const RankError& error) { return error.kind == ErrorKind::kTimeout; });
+  };
+  const bool any_timeout =
+      !works_.empty() || !counts_.empty() || first_timeout_ ||
+      std::any_of(errors_.by_rank().begin(), errors_.by_rank().end(), timed_out);
+  if (!any_timeout) return first;
+  const auto speaks = [&](const auto& it) { return rank_of(it.writer) == rank; };
+  const bool own_timeout = std::any_of(works_.begin(), works_.end(), speaks);
+  const auto time = time_of_day(end.when);
+  const bool before = !own_timeout && first_timeout_ && time && *time < *first_timeout_;
+  return before ? first : std::nullopt;
+}
+
+// Blames the first process that died, or else the first own error. The order of errors is known
+// only within one file.
 void NcclLogReader::add_failures(models::Evidence& evidence) const {
-  const std::map<std::uint32_t, Failure> failures = own_failures();
+  std::map<std::uint32_t, OwnError> errors = own_errors();
+  std::erase_if(errors, [](const auto& it) { return it.second.went_on; });
+  if (const auto rank = first_dead()) {
+    const ProcessEnd& end = launcher_.ends().at(*rank);
+    const auto error = errors.find(*rank);
+    models::ProcessStanding& process = evidence.ranks[*rank].process;
+    process.state = models::ProcessState::kDead;
+    process.reason = end.text();
+    if (error != errors.end()) {
+      process.reason = fmt::format("{}, {}", end.text(), error->second.text);
+    }
+    process.place = end.place;
+    return;
+  }
   const auto first =
-      std::min_element(failures.begin(), failures.end(), [](const auto& a, const auto& b) {
+      std::min_element(errors.begin(), errors.end(), [](const auto& a, const auto& b) {
         return std::tuple(a.second.place.file, a.second.place.line) <
                std::tuple(b.second.place.file, b.second.place.line);
       });
-  if (first == failures.end()) return;
-  const bool one_file = std::all_of(failures.begin(), failures.end(), [&](const auto& it) {
+  if (first == errors.end()) return;
+  const bool one_file = std::all_of(errors.begin(), errors.end(), [&](const auto& it) {
     return it.second.place.file == first->second.place.file;
   });
   if (!one_file) return;
   models::ProcessStanding& process = evidence.ranks[first->first].process;
   process.state = models::ProcessState::kFailed;
-  process.reason = first->second.reason;
+  process.reason = first->second.text;
   process.place = first->second.place;
+}
+
+// Adds where ranks waited when they timed out.
+void NcclLogReader::add_hosts(models::Evidence& evidence) const {
+  for (const auto& [rank, errors] : errors_.by_rank()) {
+    const auto timeout = std::find_if(errors.begin(), errors.end(), [](const RankError& error) {
+      return error.kind == ErrorKind::kTimeout && !error.frames.empty();
+    });
+    if (timeout == errors.end()) continue;
+    evidence.ranks[rank].host = models::HostStanding{true, true, timeout->at(), timeout->place};
+  }
 }
 
 void NcclLogReader::add_works(const std::vector<Work>& works,
@@ -405,6 +450,7 @@ void NcclLogReader::add_works(const std::vector<Work>& works,
     if (work.writer.group.empty()) {
       call.group = static_cast<std::uint32_t>(evidence.groups.size());
       evidence.groups.push_back({"", "", {*work.writer.rank}, false});
+      evidence.groups.back().size = members_of(work.op, work.in, work.out);
     } else {
       call.group = number.at(work.writer.group);
     }
@@ -442,6 +488,11 @@ std::map<std::string, std::uint32_t> NcclLogReader::add_groups(const std::vector
                                described == descriptions_.end() ? "" : described->second,
                                {ranks.begin(), ranks.end()},
                                false});
+    for (const Work& work : works) {
+      if (work.writer.group != name) continue;
+      std::uint32_t& size = evidence.groups.back().size;
+      size = std::max(size, members_of(work.op, work.in, work.out));
+    }
   }
   return number;
 }
@@ -497,8 +548,10 @@ models::Evidence NcclLogReader::evidence() const {
   add_works(works, number, evidence);
   for (const auto& [key, it] : counted) add_calls_behind(it, evidence.ranks[key.first].calls);
   reports_.add_to(evidence);
+  stalls_.add_to(evidence);
   for (models::RankEvidence& rank : evidence.ranks) order_by_number(rank);
   add_failures(evidence);
+  add_hosts(evidence);
   // A rank that does not log its job rank may have logged lines that cannot be placed.
   const auto is_unplaced = [&](const auto& it) { return !rank_of(it.writer); };
   const bool unplaced = std::any_of(works_.begin(), works_.end(), is_unplaced) ||
@@ -566,10 +619,34 @@ std::vector<models::OutsideText> NcclLogReader::notes() const {
   }
   add_notes_of_unplaced(notes);
   reports_.add_notes(notes);
-  for (const auto& [rank, failure] : own_failures()) {
-    notes.push_back(fmt::format("Rank {} ended in an error of its own: {}", rank, failure.reason));
-  }
+  stalls_.add_notes(notes);
+  add_notes_of_errors(notes);
   return notes;
+}
+
+// Adds notes on errors of ranks, lost connections, and what the launcher saw.
+void NcclLogReader::add_notes_of_errors(std::vector<models::OutsideText>& notes) const {
+  for (const auto& [rank, error] : own_errors()) {
+    if (first_dead() == rank) continue;  // it is named anyway
+    notes.push_back(fmt::format("Rank {} raised an error of its own{}: {}", rank,
+                                error.went_on ? ", and went on" : "", error.text));
+  }
+  std::map<std::string, std::vector<std::uint32_t>> lost_at;
+  for (const auto& [rank, errors] : errors_.by_rank()) {
+    if (errors.front().kind != ErrorKind::kLostPeer || errors.front().frames.empty()) continue;
+    lost_at[errors.front().at()].push_back(rank);
+  }
+  constexpr std::size_t kMaxPlaces = 4;
+  std::size_t told = 0;
+  for (const auto& [at, ranks] : lost_at) {
+    if (told++ == kMaxPlaces) break;
+    notes.push_back(fmt::format("Lost the connection to a peer in {}: rank{} {}", at,
+                                ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", ")));
+  }
+  const auto first = launcher_.first();
+  if (!first || first_dead()) return;  // a rank to blame is named anyway
+  const ProcessEnd& end = launcher_.ends().at(*first);
+  notes.push_back(fmt::format("The launcher saw rank {} end first: {}", *first, end.text()));
 }
 
 }  // namespace pipesim::formats

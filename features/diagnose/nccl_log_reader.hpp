@@ -3,7 +3,7 @@
 // * the progress of ranks;
 // * communicator initializations;
 // * links that do not answer;
-// * the errors that ended ranks.
+// * the errors of ranks, and the ends of their processes.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,11 @@
 
 #include "features/diagnose/evidence.hpp"
 #include "features/diagnose/hang_reports.hpp"
+#include "features/diagnose/launcher_report.hpp"
 #include "features/diagnose/log_lines.hpp"
 #include "features/diagnose/nccl_call_reader.hpp"
+#include "features/diagnose/rank_errors.hpp"
+#include "features/diagnose/stall_reports.hpp"
 
 namespace pipesim::formats {
 
@@ -78,17 +81,16 @@ class NcclLogReader {
     std::set<std::uint32_t> begun;  // ranks in the communicator that began its initialization
     std::set<std::uint32_t> done;
   };
-  struct Failure {
-    models::OutsideText reason;  // last line of the traceback
+  /// An error of a rank that does not follow from the hang.
+  struct OwnError {
+    models::OutsideText text;
     models::EvidencePlace place;
-    bool ended = false;
+    bool went_on = false;  // whether the rank logged something of the job afterwards
   };
 
   bool take_watchdog(const LogLine& line, const models::EvidencePlace& place);
   bool take_work(const std::string& text, const Writer& writer);
   bool take_count(const std::string& text, const Writer& writer);
-  bool take_report(const LogLine& line, const models::EvidencePlace& place);
-  bool take_traceback(const LogLine& line, const models::EvidencePlace& place);
   bool take_init(std::string_view line);
   bool take_link_error(std::string_view line);
   void take_writer(const std::string& squeezed, Writer& writer);
@@ -106,8 +108,13 @@ class NcclLogReader {
   static void add_works(const std::vector<Work>& works,
                         const std::map<std::string, std::uint32_t>& number,
                         models::Evidence& evidence);
+  std::map<std::uint32_t, OwnError> own_errors() const;
+  bool is_after_timeout(const models::EvidencePlace& place) const;
+  bool went_on_after(std::uint32_t rank, const models::EvidencePlace& place) const;
+  std::optional<std::uint32_t> first_dead() const;
   void add_failures(models::Evidence& evidence) const;
-  std::map<std::uint32_t, Failure> own_failures() const;
+  void add_hosts(models::Evidence& evidence) const;
+  void add_notes_of_errors(std::vector<models::OutsideText>& notes) const;
   std::uint32_t rank_count() const;
   static std::string note_of(const std::string& id, const Init& init);
   void add_notes_of_unplaced(std::vector<models::OutsideText>& notes) const;
@@ -122,8 +129,11 @@ class NcclLogReader {
   std::map<std::string, Init> inits_;
   std::uint32_t most_ranks_ = 0;  // largest size of a communicator
   HangReports reports_;
+  StallReports stalls_;
   NcclCallReader calls_;
-  std::map<std::uint32_t, Failure> failures_;
+  RankErrors errors_;
+  LauncherReport launcher_;
+  std::optional<std::int64_t> first_timeout_;  // time of day, in seconds
   // Count by text: "status 12 from peer 10.0.0.3".
   std::map<std::string, std::uint64_t> link_errors_;
 };

@@ -17,6 +17,11 @@ constexpr const char* kFixCycle =
     "pipesim diagnose ... --as-scenario hang.yaml, then pipesim fix hang.yaml: find a change that "
     "breaks the cycle";
 
+constexpr const char* kRecord =
+    "pipesim record --ranks N SCRIPT: run all ranks on this machine, and see where they part";
+constexpr const char* kStacksOfAll =
+    "py-spy dump --pid PID, of every rank: in which call does each host wait?";
+
 // Names a rank and its process: "rank 7 (process 41 on node1, GPU 3)".
 std::string of_rank(const models::Evidence& evidence, std::uint32_t rank) {
   const std::string& process = evidence.ranks[rank].process.name;
@@ -97,11 +102,17 @@ void add_for_roots(const models::Evidence& evidence, const models::Diagnosis& di
   std::vector<std::uint32_t> died;
   std::vector<std::uint32_t> paused;
   bool unexplained = false;
+  bool open_group = false;
   for (const models::DiagnosisRoot& root : diagnosis.roots) {
     switch (root.reason) {
       case RootReason::kNotCalled:
         if (!evidence.ranks[root.rank].host) {
           unseen.push_back(root.rank);
+        } else if (evidence.ranks[root.rank].host->at.starts_with("its data loader")) {
+          steps.push_back(
+              fmt::format("py-spy dump --subprocesses --pid PID, of rank {}: where are its data "
+                          "workers?",
+                          root.rank));
         } else {
           steps.push_back(fmt::format(
               "look at what rank {} does in {}, and dump its stack again: does it move?", root.rank,
@@ -118,7 +129,7 @@ void add_for_roots(const models::Evidence& evidence, const models::Diagnosis& di
         paused.push_back(root.rank);
         break;
       case RootReason::kUnexplained:
-        unexplained = true;
+        (evidence.groups[root.group].all_members ? unexplained : open_group) = true;
         break;
     }
   }
@@ -140,6 +151,9 @@ void add_for_roots(const models::Evidence& evidence, const models::Diagnosis& di
         fmt::format("dmesg -T | grep -iE 'killed process|xid', on the host of {}: why it ended",
                     died.empty() ? std::string(dead->name) : of_ranks(evidence, died)));
   }
+  const bool any_host = std::any_of(evidence.ranks.begin(), evidence.ranks.end(),
+                                    [](const auto& rank) { return rank.host.has_value(); });
+  if (open_group && !any_host && steps.empty()) steps.emplace_back(kStacksOfAll);
   if (unexplained) {
     steps.emplace_back("ncclras -v, twice: does a rank lag behind?");
     steps.emplace_back("dmesg -T | grep -i xid, and the links' error counters, on all hosts");
@@ -153,6 +167,10 @@ std::vector<std::string> next_steps(const models::Evidence& evidence,
   std::vector<std::string> steps;
   const sim::Verdict verdict = diagnosis.explanation.verdict;
   if (verdict == sim::Verdict::kCompleted) return steps;
+  const bool has_detail =
+      std::any_of(evidence.groups.begin(), evidence.groups.end(),
+                  [](const auto& group) { return group.name == "fingerprints"; });
+  if (verdict == sim::Verdict::kMismatch && has_detail) return {kRecord};
   if (verdict == sim::Verdict::kMismatch) {
     steps.emplace_back(
         "TORCH_DISTRIBUTED_DEBUG=DETAIL, in the next run: the shapes of the calls that differ");
@@ -171,6 +189,13 @@ std::vector<std::string> next_steps(const models::Evidence& evidence,
   add_for_unplaced(diagnosis, steps);
   add_for_roots(evidence, diagnosis, steps);
   const bool open = verdict == sim::Verdict::kLimit;
+  const bool any_host = std::any_of(evidence.ranks.begin(), evidence.ranks.end(),
+                                    [](const auto& rank) { return rank.host.has_value(); });
+  if (open && steps.empty() && (!evidence.gaps.empty() || any_host)) {
+    const bool all_hosts = std::all_of(evidence.ranks.begin(), evidence.ranks.end(),
+                                       [](const auto& rank) { return rank.host.has_value(); });
+    steps.emplace_back(all_hosts ? kRecord : kStacksOfAll);
+  }
   if (open && steps.empty()) steps.emplace_back("ncclras -f json, twice: how far each rank came");
   if (open && !has_dumps(evidence)) {
     steps.emplace_back(

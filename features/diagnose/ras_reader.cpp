@@ -216,11 +216,12 @@ bool RasText::take_party(std::string_view line) {
   return true;
 }
 
-// Takes "The missing rank(s): 21, 22".
+// Takes "The missing rank: 21" or "The missing ranks: 21, 22".
 bool RasText::take_missing_list(std::string_view line) {
-  constexpr std::string_view kMissing = "The missing rank(s): ";
-  if (!line.starts_with(kMissing)) return false;
-  for (std::string_view rest = line.substr(kMissing.size()); !rest.empty();) {
+  constexpr std::string_view kMissing = "The missing rank";
+  const std::size_t colon = line.find(": ");
+  if (!line.starts_with(kMissing) || colon == std::string_view::npos) return false;
+  for (std::string_view rest = line.substr(colon + 2); !rest.empty();) {
     const auto rank = ras_rank(count_in(unindented(rest)));
     if (!rank) break;
     RasMember& member = at_->member(*rank);
@@ -244,7 +245,7 @@ void RasText::take_rank(std::string_view line) {
     at_->parties[op_].push_back({1, *count, {*rank}, place_});
   } else if (!op_.empty() && !at_->parties[op_].empty()) {
     at_->parties[op_].back().ranks.push_back(*rank);
-  } else if (has(line, " reported ")) {
+  } else if (has(line, " reported ") || has(line, " has status ")) {
     report_.notes.emplace_back(
         fmt::format("Communicator {}: {}", at_->hash, models::printable(line)));
   } else if (op_.empty()) {
@@ -933,7 +934,7 @@ std::vector<models::OutsideText> RasReader::notes() const {
       notes.emplace_back(difference_note(communicator, op, counts, reports_.size() == 1));
     }
   }
-  if (!any && reports_.back().lost.empty()) {
+  if (!any && reports_.back().lost.empty() && reports_.back().notes.empty()) {
     notes.emplace_back(
         "RAS sees nothing wrong: all ranks answered and launched as many collectives. It does not "
         "see devices, sends or recvs");

@@ -142,7 +142,9 @@ RecordEntry DumpWriter::entry_of(const RecordedCall& call, const RecordedOp& op)
   entry.group = call.group;
   entry.number = static_cast<std::int64_t>(call.sequence);
   entry.place = place(call.at);
-  if (op.message) entry.peer = entry.operation == Operation::kSend ? op.target : op.source;
+  entry.any_source = op.message && op.source == kAnyRank;
+  if (op.message && !entry.any_source)
+    entry.peer = entry.operation == Operation::kSend ? op.target : op.source;
   // Dumps do not name the root. Any rank works if all members use this rank.
   if (has_root(entry.operation)) entry.peer = evidence_.groups[call.group].ranks.front();
   if (entry.operation == Operation::kBarrier) return entry;

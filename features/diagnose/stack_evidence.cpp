@@ -1,125 +1,13 @@
-// Frames are judged by function names of PyTorch, Megatron-LM, DeepSpeed, OneFlow, NCCL and CUDA.
-// The innermost frame with a known name counts. Frames that occur in every wait (a lock, a
-// condition) count only if no other frame has a known name.
 #include "features/diagnose/stack_evidence.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
 namespace pipesim::models {
 namespace {
-
-struct Meaning {
-  std::string_view function;
-  WaitPlace place;
-  bool exact;
-};
-
-// Meanings of function names, in the order in which they are tried for a frame.
-constexpr std::array kMeanings = {
-    Meaning{"ncclCommInitRank", WaitPlace::kInit, false},
-    Meaning{"commInit", WaitPlace::kInit, false},
-    Meaning{"GetCommForDevice", WaitPlace::kInit, false},
-    Meaning{"PullKV", WaitPlace::kInit, false},
-    Meaning{"new_group", WaitPlace::kInit, true},
-    Meaning{"init_process_group", WaitPlace::kInit, true},
-    Meaning{"_store_based_barrier", WaitPlace::kStore, true},
-    Meaning{"broadcast_tensors", WaitPlace::kUnknown, true},
-    Meaning{"broadcast_to", WaitPlace::kUnknown, true},
-    Meaning{"gloo::", WaitPlace::kCollective, false},
-    Meaning{"waitRecv", WaitPlace::kCollective, false},
-    Meaning{"waitSend", WaitPlace::kCollective, false},
-    Meaning{"all_reduce", WaitPlace::kCollective, false},
-    Meaning{"allreduce", WaitPlace::kCollective, false},
-    Meaning{"all_gather", WaitPlace::kCollective, false},
-    Meaning{"allgather", WaitPlace::kCollective, false},
-    Meaning{"reduce_scatter", WaitPlace::kCollective, false},
-    Meaning{"all_to_all", WaitPlace::kCollective, false},
-    Meaning{"alltoall", WaitPlace::kCollective, false},
-    Meaning{"broadcast", WaitPlace::kCollective, false},
-    Meaning{"barrier", WaitPlace::kCollective, false},
-    Meaning{"batch_isend_irecv", WaitPlace::kMessage, true},
-    Meaning{"send_forward", WaitPlace::kMessage, false},
-    Meaning{"send_backward", WaitPlace::kMessage, false},
-    Meaning{"recv_forward", WaitPlace::kMessage, false},
-    Meaning{"recv_backward", WaitPlace::kMessage, false},
-    Meaning{"isend", WaitPlace::kMessage, true},
-    Meaning{"irecv", WaitPlace::kMessage, true},
-    Meaning{"send", WaitPlace::kMessage, true},
-    Meaning{"recv", WaitPlace::kMessage, true},
-    Meaning{"ncclGroupEnd", WaitPlace::kCollective, false},
-    Meaning{"_try_get_data", WaitPlace::kInput, true},
-    Meaning{"_get_data", WaitPlace::kInput, true},
-    Meaning{"_next_data", WaitPlace::kInput, true},
-    Meaning{"StreamSynchronize", WaitPlace::kDevice, false},
-    Meaning{"DeviceSynchronize", WaitPlace::kDevice, false},
-    Meaning{"EventSynchronize", WaitPlace::kDevice, false},
-    Meaning{"synchronize", WaitPlace::kDevice, true},
-    Meaning{"item", WaitPlace::kDevice, true},
-};
-
-constexpr std::array kLocks = {std::string_view("take_gil"), std::string_view("acquire"),
-                               std::string_view("PyThread_acquire_lock"),
-                               std::string_view("pthread_mutex_lock")};
-
-// Classifies a frame of pipesim's own stacks: "all_reduce dp#1 (started, spins) (pipesim)".
-WaitPlace place_of_ours(const std::string& function) {
-  const auto has = [&](const char* part) { return function.find(part) != std::string::npos; };
-  if (has("<finished>")) return WaitPlace::kFinished;
-  if (has("<waits for messages>")) return WaitPlace::kMessages;
-  if (has("creating the communicator")) return WaitPlace::kInit;
-  if (has("waiting for input")) return WaitPlace::kInput;
-  if (function.rfind("send ", 0) == 0 || function.rfind("recv ", 0) == 0)
-    return WaitPlace::kMessage;
-  if (function.rfind("synchronize ", 0) == 0) return WaitPlace::kDevice;
-  if (function.rfind("lock ", 0) == 0) return WaitPlace::kLock;
-  return has("spins") ? WaitPlace::kCollective : WaitPlace::kDevice;
-}
-
-const Meaning* meaning_of(const StackFrame& frame) {
-  // Pipes and sockets between processes of one host are not part of a communicator.
-  const auto is_of = [&](const char* part) { return frame.place.find(part) != std::string::npos; };
-  if (is_of("multiprocessing") || is_of("socket") || is_of("zmq") || is_of("asyncio")) {
-    return nullptr;
-  }
-  const auto* found = std::find_if(kMeanings.begin(), kMeanings.end(), [&](const Meaning& meaning) {
-    return meaning.exact ? frame.function == meaning.function
-                         : frame.function.find(meaning.function) != std::string::npos;
-  });
-  return found == kMeanings.end() ? nullptr : found;
-}
-
-bool is_lock(const StackFrame& frame) {
-  return std::any_of(kLocks.begin(), kLocks.end(),
-                     [&](std::string_view lock) { return frame.function.rfind(lock, 0) == 0; });
-}
-
-// Finds the wait of a stack. Waits for a device happen inside a collective, and locks inside every
-// wait, so an outer frame is more specific.
-void find_place(StackGroup& group) {
-  const auto say = [&](WaitPlace place, const std::string& op) {
-    group.place = place;
-    group.op = op;
-  };
-  for (const StackFrame& frame : group.frames) {
-    if (frame.place == "pipesim") {
-      say(place_of_ours(frame.function), frame.function.substr(0, frame.function.find(" (")));
-      return;
-    }
-    const Meaning* meaning = meaning_of(frame);
-    if (meaning == nullptr || meaning->place == WaitPlace::kUnknown) continue;
-    const bool says_more =
-        group.place == WaitPlace::kUnknown || meaning->place != WaitPlace::kDevice;
-    if (says_more) say(meaning->place, frame.function);
-    if (meaning->place != WaitPlace::kDevice) return;
-  }
-  if (group.place != WaitPlace::kUnknown) return;
-  const auto lock = std::find_if(group.frames.begin(), group.frames.end(), is_lock);
-  if (lock != group.frames.end()) say(WaitPlace::kLock, lock->function);
-}
 
 bool is_main(const std::string& thread) { return thread == "MainThread" || thread == "main"; }
 
@@ -133,18 +21,21 @@ void decide(StackDiagnosis& diagnosis) {
     const bool open = ours && (group.place == WaitPlace::kLock || group.place == WaitPlace::kInput);
     if (group.place == WaitPlace::kMessages || group.place == WaitPlace::kFinished || open)
       continue;
+    // A backward pass that computes shows neither.
+    if (group.place == WaitPlace::kBackward && group.active) continue;
     const bool waits = waits_for_others(group.place);
     (waits ? waiting : others).insert(group.ranks.begin(), group.ranks.end());
   }
   // A rank waits if any of its threads waits.
   for (const std::uint32_t rank : waiting) others.erase(rank);
   if (waiting.empty()) return;
-  std::set<std::string> threads;
-  for (const StackGroup& group : diagnosis.groups) threads.insert(group.thread);
+  const bool alike =
+      std::all_of(diagnosis.groups.begin(), diagnosis.groups.end(),
+                  [&](const StackGroup& group) { return group.ranks.size() == diagnosis.ranks; });
   if (!others.empty()) {
     diagnosis.verdict = StackVerdict::kStragglers;
     diagnosis.roots.assign(others.begin(), others.end());
-  } else if (diagnosis.groups.size() == threads.size()) {
+  } else if (alike) {
     diagnosis.verdict = StackVerdict::kAlike;
   } else {
     diagnosis.verdict = StackVerdict::kDifferent;
@@ -211,37 +102,6 @@ void add_waits(StackDiagnosis& diagnosis) {
 
 }  // namespace
 
-bool waits_for_others(WaitPlace place) {
-  return place == WaitPlace::kCollective || place == WaitPlace::kMessage ||
-         place == WaitPlace::kInit || place == WaitPlace::kDevice || place == WaitPlace::kStore;
-}
-
-std::string_view place_name(WaitPlace place) {
-  switch (place) {
-    case WaitPlace::kUnknown:
-      break;
-    case WaitPlace::kCollective:
-      return "in a collective";
-    case WaitPlace::kMessage:
-      return "in a message";
-    case WaitPlace::kInit:
-      return "creating a communicator";
-    case WaitPlace::kDevice:
-      return "for the device";
-    case WaitPlace::kStore:
-      return "for the store";
-    case WaitPlace::kLock:
-      return "for a lock";
-    case WaitPlace::kInput:
-      return "for input";
-    case WaitPlace::kMessages:
-      return "for messages";
-    case WaitPlace::kFinished:
-      return "finished";
-  }
-  return "elsewhere";
-}
-
 std::string_view verdict_name(StackVerdict verdict) {
   switch (verdict) {
     case StackVerdict::kStragglers:
@@ -258,26 +118,6 @@ std::string_view verdict_name(StackVerdict verdict) {
 
 namespace {
 
-// Whether the main thread leaves the work to another thread and waits for it.
-bool waits_for_thread(const ThreadStack& thread) {
-  constexpr std::array kWaits = {
-      std::string_view("_engine_run_backward"), std::string_view("run_backward"),
-      std::string_view("join"), std::string_view("result"), std::string_view("run_until_complete")};
-  const std::size_t count = std::min<std::size_t>(4, thread.frames.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::string& function = thread.frames[i].function;
-    if (std::find(kWaits.begin(), kWaits.end(), function) != kWaits.end()) return true;
-  }
-  return false;
-}
-
-WaitPlace place_of(const ThreadStack& thread) {
-  StackGroup group;
-  group.frames = thread.frames;
-  find_place(group);
-  return group.place;
-}
-
 // Whether the thread is a helper: a monitor, a queue, a memory pinner.
 bool is_background(const ThreadStack& thread) {
   return std::any_of(thread.frames.begin(), thread.frames.end(), [](const StackFrame& frame) {
@@ -289,20 +129,66 @@ bool is_background(const ThreadStack& thread) {
   });
 }
 
+// Whether the thread runs Python: gloo's threads do not, and work for the calls of other threads.
+bool has_python_frame(const ThreadStack& thread) {
+  return std::any_of(thread.frames.begin(), thread.frames.end(), [](const StackFrame& frame) {
+    return frame.place.find(".py:") != std::string::npos;
+  });
+}
+
+bool has_user_frame(const ThreadStack& thread) {
+  return std::any_of(thread.frames.begin(), thread.frames.end(), is_of_user);
+}
+
+bool is_strong_wait(const ThreadStack& thread) {
+  const FoundPlace found = find_place(thread.frames);
+  return waits_for_others(found.place) && found.place != WaitPlace::kBackward &&
+         !found.only_waits_for_work;
+}
+
 // Returns the threads that show the position of a rank.
 std::vector<const ThreadStack*> telling_threads(const std::vector<const ThreadStack*>& all) {
   const auto main = std::find_if(all.begin(), all.end(),
                                  [](const ThreadStack* thread) { return is_main(thread->thread); });
   if (main == all.end()) return all;
-  if (waits_for_others(place_of(**main)) || !waits_for_thread(**main)) return {*main};
-  // The backward pass runs in a thread that PyTorch does not name.
+  const FoundPlace own = find_place((*main)->frames);
+  if (is_strong_wait(**main) || !(own.only_waits_for_work || waits_for_thread((*main)->frames))) {
+    return {*main};
+  }
   const ThreadStack* best = nullptr;
   for (const ThreadStack* thread : all) {
     if (thread == *main || thread->frames.empty() || is_background(*thread)) continue;
-    if (waits_for_others(place_of(*thread))) return {thread};
+    if (is_strong_wait(*thread)) return {thread};
     if (best == nullptr || (thread->active && !best->active)) best = thread;
   }
-  return {best == nullptr ? *main : best};
+  // The backward pass runs in a thread that PyTorch does not name.
+  const bool works = best != nullptr && own.place == WaitPlace::kBackward;
+  return {works ? best : *main};
+}
+
+// Returns the positions of a rank's other threads that run the user's program, and do not wait for
+// other ranks: one of them may hold the lock that `thread` waits for.
+std::vector<OutsideText> other_threads(const std::vector<const ThreadStack*>& all,
+                                       const ThreadStack& thread) {
+  constexpr std::size_t kMaxOthers = 3;
+  std::vector<OutsideText> result;
+  for (const ThreadStack* other : all) {
+    if (other == &thread || is_background(*other) || result.size() == kMaxOthers) continue;
+    const FoundPlace found = find_place(other->frames);
+    const bool waits = waits_for_others(found.place) || waits_for_thread(other->frames);
+    if (waits || !has_user_frame(*other)) continue;
+    result.push_back("thread " + other->thread + " is in " + host_text(other->frames, found));
+  }
+  return result;
+}
+
+// Returns the positions of other threads if `thread` may wait for one of them.
+std::vector<OutsideText> threads_to_name(const std::vector<const ThreadStack*>& all,
+                                         const ThreadStack& thread) {
+  const FoundPlace found = find_place(thread.frames);
+  const bool open = found.place == WaitPlace::kUnknown || found.place == WaitPlace::kLock;
+  return open && !thread.active && all.size() > 1 ? other_threads(all, thread)
+                                                  : std::vector<OutsideText>();
 }
 
 // Returns a thread name that ranks share: "backward" for a thread without its own name.
@@ -311,34 +197,82 @@ std::string shared_name(const ThreadStack& thread) {
   return number || thread.thread.starts_with("pt_autograd") ? "backward" : thread.thread;
 }
 
-std::map<std::uint32_t, std::vector<const ThreadStack*>> threads_of_ranks(const StackDumps& dumps) {
-  std::map<std::uint32_t, std::vector<const ThreadStack*>> result;
-  for (const ThreadStack& thread : dumps.threads) result[thread.rank].push_back(&thread);
-  for (auto& [rank, threads] : result) threads = telling_threads(threads);
+struct RankThreads {
+  std::vector<const ThreadStack*> all;
+  std::vector<const ThreadStack*> telling;
+};
+
+std::map<std::uint32_t, RankThreads> threads_of_ranks(const StackDumps& dumps) {
+  std::map<std::uint32_t, RankThreads> result;
+  for (const ThreadStack& thread : dumps.threads) result[thread.rank].all.push_back(&thread);
+  for (auto& [rank, threads] : result) threads.telling = telling_threads(threads.all);
   return result;
+}
+
+// Reports ranks whose main thread and another thread are in collectives at once: if both use one
+// group, the ranks can match their calls in different orders.
+void note_two_threads(const std::map<std::uint32_t, RankThreads>& ranks,
+                      StackDiagnosis& diagnosis) {
+  std::map<std::string, std::vector<std::uint32_t>> ranks_with;
+  for (const auto& [rank, threads] : ranks) {
+    if (threads.telling.size() != 1 || !is_main(threads.telling.front()->thread)) continue;
+    const ThreadStack& main = *threads.telling.front();
+    if (find_place(main.frames).place != WaitPlace::kCollective) continue;
+    for (const ThreadStack* other : threads.all) {
+      const FoundPlace found = find_place(other->frames);
+      const bool also = other != &main && found.place == WaitPlace::kCollective &&
+                        is_strong_wait(*other) && has_python_frame(*other);
+      if (!also) continue;
+      ranks_with[main.thread + " in " + find_place(main.frames).op + ", " + other->thread + " in " +
+                 found.op]
+          .push_back(rank);
+    }
+  }
+  for (const auto& [what, of] : ranks_with) {
+    std::string list;
+    for (const std::uint32_t rank : of) list += (list.empty() ? "" : ", ") + std::to_string(rank);
+    diagnosis.notes.push_back("Two threads are in collectives at once on rank" +
+                              std::string(of.size() == 1 ? " " : "s ") + list + ": " + what);
+  }
 }
 
 }  // namespace
 
 StackDiagnosis diagnose(const StackDumps& dumps) {
-  std::map<std::pair<std::string, std::vector<StackFrame>>, std::set<std::uint32_t>> ranks_of;
+  struct Found {
+    std::set<std::uint32_t> ranks;
+    std::vector<OutsideText> others;
+    bool active = false;
+  };
+  std::map<std::pair<std::string, std::vector<StackFrame>>, Found> found_at;
   std::set<std::uint32_t> ranks;
-  for (const auto& [rank, threads] : threads_of_ranks(dumps)) {
+  const std::map<std::uint32_t, RankThreads> by_rank = threads_of_ranks(dumps);
+  for (const auto& [rank, threads] : by_rank) {
     ranks.insert(rank);
-    const bool has_main = threads.size() == 1;
-    for (const ThreadStack* thread : threads) {
+    const bool has_main = threads.telling.size() == 1;
+    for (const ThreadStack* thread : threads.telling) {
       const OutsideText name = has_main ? OutsideText(shared_name(*thread)) : thread->thread;
-      ranks_of[{name, thread->frames}].insert(rank);
+      Found& found = found_at[{name, thread->frames}];
+      found.ranks.insert(rank);
+      found.active = found.active || thread->active;
+      if (has_main && found.others.empty()) found.others = threads_to_name(threads.all, *thread);
+      const auto workers = dumps.workers.find(rank);
+      const bool loads = find_place(thread->frames).place == WaitPlace::kInput;
+      if (loads && workers != dumps.workers.end()) found.others = workers->second;
     }
   }
   StackDiagnosis diagnosis;
   diagnosis.ranks = static_cast<std::uint32_t>(ranks.size());
-  for (const auto& [key, of] : ranks_of) {
+  for (const auto& [key, found] : found_at) {
     StackGroup group;
     group.thread = key.first;
     group.frames = key.second;
-    group.ranks.assign(of.begin(), of.end());
-    find_place(group);
+    group.ranks.assign(found.ranks.begin(), found.ranks.end());
+    group.others = found.others;
+    group.active = found.active;
+    const FoundPlace at = find_place(group.frames);
+    group.place = at.place;
+    group.op = at.op;
     diagnosis.groups.push_back(std::move(group));
   }
   std::stable_sort(diagnosis.groups.begin(), diagnosis.groups.end(),
@@ -346,6 +280,7 @@ StackDiagnosis diagnose(const StackDumps& dumps) {
                      return std::tuple(a.thread, b.ranks.size(), a.ranks.front()) <
                             std::tuple(b.thread, a.ranks.size(), b.ranks.front());
                    });
+  note_two_threads(by_rank, diagnosis);
   decide(diagnosis);
   add_waits(diagnosis);
   return diagnosis;
@@ -397,26 +332,17 @@ std::map<std::uint32_t, HostStanding> host_standings(const StackDumps& dumps) {
   std::map<std::uint32_t, HostStanding> result;
   for (const auto& [rank, threads] : threads_of_ranks(dumps)) {
     if (dumps.names.count(rank) > 0) continue;  // its rank is unknown
-    for (const ThreadStack* thread : threads) {
-      StackGroup group;
-      group.frames = thread->frames;
-      find_place(group);
-      const bool idle = group.place == WaitPlace::kMessages || group.place == WaitPlace::kFinished;
-      if (idle || group.frames.empty()) continue;
-      // The frame that shows the wait, or else the innermost frame.
-      const auto said = std::find_if(group.frames.begin(), group.frames.end(),
-                                     [&](const auto& it) { return it.function == group.op; });
-      const StackFrame& frame = said == group.frames.end() ? group.frames.front() : *said;
-      const bool ours = frame.place == "pipesim";
-      const bool waits = waits_for_others(group.place) || ours;
+    for (const ThreadStack* thread : threads.telling) {
+      std::optional<HostStanding> standing = host_at(thread->frames, thread->source);
+      if (!standing) continue;
       const auto known = result.find(rank);
-      if (known != result.end() && (known->second.waits || !waits)) continue;
-      HostStanding standing;
-      standing.waits = waits;
-      standing.at = frame.function;
-      if (!frame.place.empty() && !ours) standing.at = frame.function + " (" + frame.place + ")";
-      standing.place = thread->source;
-      result[rank] = std::move(standing);
+      if (known != result.end() && (known->second.waits || !standing->waits)) continue;
+      std::vector<OutsideText> others = threads_to_name(threads.all, *thread);
+      const auto workers = dumps.workers.find(rank);
+      const bool loads = find_place(thread->frames).place == WaitPlace::kInput;
+      if (loads && workers != dumps.workers.end()) others = workers->second;
+      for (const OutsideText& other : others) standing->at = standing->at + "; " + other;
+      result[rank] = std::move(*standing);
     }
   }
   return result;

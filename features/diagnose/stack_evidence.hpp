@@ -12,16 +12,9 @@
 #include "models/result/explanation.hpp"
 
 #include "features/diagnose/evidence.hpp"
+#include "features/diagnose/stack_places.hpp"
 
 namespace pipesim::models {
-
-/// A frame of a stack: "step (train.py:88)". For native frames, the place is a library.
-struct StackFrame {
-  OutsideText function;
-  OutsideText place;
-
-  friend auto operator<=>(const StackFrame&, const StackFrame&) = default;
-};
 
 struct ThreadStack {
   std::uint32_t rank = 0;
@@ -40,31 +33,21 @@ struct StackDumps {
   std::map<std::uint32_t, OutsideText> pids;   // pids of the other ranks, if known
   std::vector<OutsideText> files;
   std::uint64_t helpers = 0;  // processes that are not ranks: launchers, data workers
+  // Positions of a rank's data workers: "process 41 in __getitem__ (data.py:7)"
+  std::map<std::uint32_t, std::vector<OutsideText>> workers;
+  bool rendezvous = false;  // whether a launcher waits for other nodes to join
 };
-
-/// The wait of a thread, as far as its frames show it.
-enum class WaitPlace : std::uint8_t {
-  kUnknown,
-  kCollective,  // includes barriers
-  kMessage,
-  kInit,  // initialization of a communicator or group
-  kDevice,
-  kStore,
-  kLock,
-  kInput,     // input of data
-  kMessages,  // an idle thread of an actor runtime
-  kFinished,
-};
-
-/// Returns the text of a place for reports: "in a collective".
-std::string_view place_name(WaitPlace place);
 
 struct StackGroup {
   OutsideText thread;
   std::vector<std::uint32_t> ranks;  // ascending
   std::vector<StackFrame> frames;
+  bool active = false;  // whether the thread runs on some rank
   WaitPlace place = WaitPlace::kUnknown;
   OutsideText op;  // the frame that shows the wait: "all_reduce"
+  // Positions of other threads that may have what this thread waits for: "prefetch in load
+  // (a.py:3)"
+  std::vector<OutsideText> others;
 };
 
 enum class StackVerdict : std::uint8_t {
@@ -82,19 +65,16 @@ struct StackDiagnosis {
   std::vector<StackGroup> groups;    // sorted by thread, the largest group first
   std::vector<std::uint32_t> roots;  // ranks to look at first
   std::uint32_t ranks = 0;
+  std::vector<OutsideText> notes;  // other facts: two threads of a rank in collectives at once
   /// For kStragglers: each waiting rank waits for each straggler, because stacks do not show which
   /// ranks share a collective. Otherwise no waits are known.
   Explanation explanation;
   std::vector<Wait> waits;
 };
 
-/// Whether a thread at `place` waits for other ranks. A wait for the device counts: the device most
-/// likely waits in a collective.
-bool waits_for_others(WaitPlace place);
-
 /// Groups threads of one name by equal stacks. If a rank has a main thread, only this thread
-/// counts. If the main thread waits for the backward pass or another thread, the working thread
-/// counts instead.
+/// counts. If the main thread waits for another thread, a thread that waits for other ranks counts
+/// instead; in the backward pass, the thread that works counts.
 StackDiagnosis diagnose(const StackDumps& dumps);
 
 /// Converts stacks to calls. Each waiting rank is in the first call of a group for its op, and the

@@ -42,10 +42,19 @@ std::string who_text(const StackReport& report, const std::vector<std::uint32_t>
 std::string next_step(const StackReport& report) {
   switch (report.diagnosis.verdict) {
     case StackVerdict::kStragglers:
-      return fmt::format("look at what {} does there, and dump its stack again: does it move?",
-                         who_text(report, report.diagnosis.roots));
-    case StackVerdict::kDifferent:
+      return report.diagnosis.roots.size() == 1
+                 ? fmt::format(
+                       "look at what {} does there, and dump its stack again: does it move?",
+                       who_text(report, report.diagnosis.roots))
+                 : fmt::format(
+                       "look at what {} do there, and dump their stacks again: do they move?",
+                       who_text(report, report.diagnosis.roots));
     case StackVerdict::kAlike:
+      if (report.diagnosis.ranks == 1) {
+        return "py-spy dump --pid PID, of every rank: which of them do not wait there?";
+      }
+      [[fallthrough]];
+    case StackVerdict::kDifferent:
       return "TORCH_FR_BUFFER_SIZE=2000 (older: TORCH_NCCL_TRACE_BUFFER_SIZE), in the next run: "
              "dumps say which calls each rank made";
     case StackVerdict::kUndecided:
@@ -66,6 +75,9 @@ std::string verdict_line(const StackReport& report, const TextOptions& options) 
                   counted(report.diagnosis.ranks, "rank"),
                   counted(report.diagnosis.groups.size(), "different stack"));
   for (const std::string& note : report.notes) text += paragraph(note, options.width, 0, 2);
+  for (const std::string& note : report.diagnosis.notes) {
+    text += paragraph(note, options.width, 0, 2);
+  }
   return text;
 }
 
@@ -79,7 +91,9 @@ std::string meaning(const StackReport& report) {
       return "\nAll ranks wait, but not in the same place: stacks do not show who waits for "
              "whom.\n";
     case StackVerdict::kAlike:
-      return "\nAll ranks are in the same place: stacks do not show which one is to blame.\n";
+      return report.diagnosis.ranks == 1
+                 ? "\nThis is the stack of one rank; the stacks of the others show who differs.\n"
+                 : "\nAll ranks are in the same place: stacks do not show which one is to blame.\n";
     case StackVerdict::kUndecided:
       break;
   }
@@ -104,6 +118,7 @@ std::string group_text(const StackReport& report, const StackGroup& group,
   if (shown < group.frames.size()) {
     text += fmt::format("    and {} more\n", group.frames.size() - shown);
   }
+  for (const std::string& other : group.others) text += paragraph(other, options.width, 4, 6);
   return text;
 }
 
@@ -123,11 +138,15 @@ std::string stack_groups_text(const StackReport& report, const TextOptions& opti
 
 std::string stack_groups_json(const StackReport& report) {
   using Json = nlohmann::ordered_json;
-  Json json = {
-      {"schema", models::kReportSchema}, {"evidence", "stacks"},
-      {"name", report.dumps.name},       {"verdict", verdict_name(report.diagnosis.verdict)},
-      {"notes", report.notes},           {"root_ranks", report.diagnosis.roots},
-      {"next", {next_step(report)}}};
+  std::vector<models::OutsideText> all_notes = report.notes;
+  all_notes.insert(all_notes.end(), report.diagnosis.notes.begin(), report.diagnosis.notes.end());
+  Json json = {{"schema", models::kReportSchema},
+               {"evidence", "stacks"},
+               {"name", report.dumps.name},
+               {"verdict", verdict_name(report.diagnosis.verdict)},
+               {"notes", all_notes},
+               {"root_ranks", report.diagnosis.roots},
+               {"next", {next_step(report)}}};
   for (const auto& [rank, name] : report.dumps.names) {
     json["processes"].push_back({{"counted_as", rank}, {"name", name}});
   }

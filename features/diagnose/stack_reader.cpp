@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "features/diagnose/debug_page.hpp"
 #include "features/diagnose/evidence.hpp"
 #include "features/diagnose/flight_recorder_file.hpp"
 #include "features/diagnose/log_lines.hpp"
@@ -81,8 +82,10 @@ std::optional<std::uint32_t> option_of(std::string_view command, std::string_vie
 models::StackFrame frame_of(std::string_view line) {
   line = trimmed(line);
   const std::size_t open = line.rfind(" (");
-  if (open == std::string_view::npos || line.back() != ')') return {std::string(line), {}};
-  return {std::string(line.substr(0, open)),
+  if (open == std::string_view::npos || line.back() != ')') {
+    return {models::short_function(line), {}};
+  }
+  return {models::short_function(line.substr(0, open)),
           std::string(line.substr(open + 2, line.size() - open - 3))};
 }
 
@@ -116,11 +119,11 @@ std::optional<models::StackFrame> gdb_frame(std::string_view line) {
   for (const std::string_view mark : {" from ", " at "}) {
     const std::size_t at = place.rfind(mark);
     if (at != std::string_view::npos && at > open) {
-      return models::StackFrame{std::string(line.substr(0, open)),
+      return models::StackFrame{models::short_function(line.substr(0, open)),
                                 short_file(place.substr(at + mark.size()))};
     }
   }
-  return models::StackFrame{std::string(line.substr(0, open)), {}};
+  return models::StackFrame{models::short_function(line.substr(0, open)), {}};
 }
 
 std::string quoted_name(std::string_view line) {
@@ -199,7 +202,7 @@ bool StackReader::take_head(Stream& stream, std::string_view line) {
   std::string_view rest = line.substr(current ? 15 : 7);
   std::string name = quoted_name(line);
   const bool of_gdb = line.find("(LWP ") != std::string_view::npos;
-  if (of_gdb) name = rest.starts_with("1 ") ? kMainThread : "";
+  if (of_gdb && rest.starts_with("1 ")) name = kMainThread;
   if (name.empty()) name = std::string(rest.substr(0, std::min(rest.find(' '), rest.size())));
   const std::size_t bracket = rest.find(" [");
   const bool named =
@@ -307,7 +310,9 @@ bool StackReader::read(const std::string& text, const std::string& path,
       first == std::string::npos ? first : text.find_first_not_of(" \t\r\n", first + 1);
   const bool is_json = first != std::string::npos && text[first] == '[' &&
                        second != std::string::npos && (text[second] == '{' || text[second] == ']');
-  const bool read = is_json ? read_json(text, diagnostics) : read_text(text);
+  const bool read = is_json               ? read_json(text, diagnostics)
+                    : is_debug_page(text) ? read_text(debug_page_text(text))
+                                          : read_text(text);
   if (!read && !diagnostics.has_errors()) {
     diagnostics.error({}, models::Code::kLimit, fmt::format("more than {} threads", kMaxThreads));
   }
@@ -328,7 +333,43 @@ bool StackReader::read(const std::string& text, const std::string& path,
   return false;
 }
 
-// Whether the process is a launcher or a data worker: neither is a rank.
+bool StackReader::has_frame(const Process& process, std::string_view function) const {
+  return std::any_of(process.threads.begin(), process.threads.end(), [&](std::size_t index) {
+    const std::vector<models::StackFrame>& frames = dumps_.threads[index].frames;
+    return std::any_of(frames.begin(), frames.end(), [&](const models::StackFrame& frame) {
+      return frame.function == function || frame.function.ends_with("." + std::string(function));
+    });
+  });
+}
+
+// Whether the process serves the pages of torch.distributed's debug server. It has the environment
+// of rank 0.
+bool StackReader::is_debug_server(const Process& process) const {
+  return std::any_of(process.threads.begin(), process.threads.end(), [&](std::size_t index) {
+    const std::vector<models::StackFrame>& frames = dumps_.threads[index].frames;
+    return std::any_of(frames.begin(), frames.end(), [](const models::StackFrame& frame) {
+      return frame.place.find("distributed/debug/_frontend.py") != std::string::npos;
+    });
+  });
+}
+
+// Whether the command starts a launcher of ranks.
+bool StackReader::is_launcher(const Process& process) {
+  constexpr std::array kCommands = {std::string_view("torchrun"),
+                                    std::string_view("torch.distributed.run"),
+                                    std::string_view("torch.distributed.launch"),
+                                    std::string_view("deepspeed.launcher"),
+                                    std::string_view("accelerate launch"),
+                                    std::string_view("sglang.launch_server")};
+  // A launcher comes first: a rank may have such a word among its own options.
+  const std::string_view command = process.command;
+  const std::string_view head = command.substr(0, command.find(".py"));
+  return std::any_of(kCommands.begin(), kCommands.end(), [&](std::string_view launcher) {
+    return head.find(launcher) != std::string_view::npos;
+  });
+}
+
+// Whether the process is a launcher, a data worker or a server: none of them is a rank.
 bool StackReader::is_helper(const Process& process) const {
   constexpr std::array kPlaces = {std::string_view("torch/distributed/elastic"),
                                   std::string_view("torch/distributed/run.py"),
@@ -339,27 +380,43 @@ bool StackReader::is_helper(const Process& process) const {
                                   std::string_view("utils/data/_utils/worker.py"),
                                   std::string_view("uvicorn/"),
                                   std::string_view("multiprocessing/resource_tracker")};
+  const bool loads = is_data_worker(process);
   const bool is_parent =
-      !process.pid.empty() && std::any_of(processes_.begin(), processes_.end(),
-                                          [&](const auto& it) { return it.parent == process.pid; });
-  if (is_parent) return true;
+      !process.pid.empty() &&
+      std::any_of(processes_.begin(), processes_.end(), [&](const auto& it) {
+        return it.parent == process.pid && !is_data_worker(it) && !is_debug_server(it);
+      });
+  if (loads || is_parent || is_launcher(process) || is_debug_server(process)) return true;
+  if (has_frame(process, "_wait_for_scheduler_ready")) return true;
   for (const std::size_t index : process.threads) {
     const models::ThreadStack& thread = dumps_.threads[index];
     if (thread.thread != kMainThread) continue;
     // A spawned rank has the spawner as its outermost frame, within a wrapper of its function.
-    const bool spawned = std::any_of(
-        thread.frames.begin(), thread.frames.end(),
-        [](const auto& it) { return it.function == "_wrap" || it.function == "_bootstrap"; });
-    const bool loads = std::any_of(thread.frames.begin(), thread.frames.end(),
-                                   [](const auto& it) { return it.function == "_worker_loop"; });
+    const bool spawned = has_frame(process, "_wrap") || has_frame(process, "_bootstrap");
     for (const models::StackFrame& frame : thread.frames) {
       const bool known = std::any_of(kPlaces.begin(), kPlaces.end(), [&](std::string_view place) {
         return frame.place.find(place) != std::string::npos;
       });
-      if (known && (!spawned || loads)) return true;
+      if (known && !spawned) return true;
     }
   }
   return false;
+}
+
+// Notes where a helper is, if this explains a wait: a data worker of a rank, or a launcher that
+// waits for nodes.
+void StackReader::add_helper(const Process& process, const std::vector<std::size_t>& kept,
+                             const std::vector<std::uint32_t>& ranks) {
+  dumps_.rendezvous = dumps_.rendezvous || has_frame(process, "next_rendezvous");
+  if (!is_data_worker(process) || process.threads.empty()) return;
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    if (processes_[kept[i]].pid.empty() || processes_[kept[i]].pid != process.parent) continue;
+    const std::vector<models::StackFrame>& frames = dumps_.threads[process.threads.front()].frames;
+    if (frames.empty()) continue;
+    const models::FoundPlace found = models::find_place(frames);
+    dumps_.workers[ranks[i]].push_back(
+        fmt::format("data worker {} is in {}", process.pid, models::host_text(frames, found)));
+  }
 }
 
 // Chooses ranks by a command option, if each process has a different value: `--rank 64` can also be
@@ -418,6 +475,17 @@ std::vector<std::uint32_t> StackReader::choose_ranks(const std::vector<std::size
     dumps_.names[next] = "process " + name.substr(0, name.find(':'));
     dumps_.numbered = true;
   }
+  // Processes of several hosts can have one pid: the files tell them apart.
+  std::map<std::string, std::set<std::uint32_t>> files_with;
+  for (const std::size_t i : open) {
+    const auto name = dumps_.names.find(*ranks[i]);
+    if (name != dumps_.names.end()) files_with[name->second].insert(processes_[i].file);
+  }
+  for (const std::size_t i : open) {
+    const auto name = dumps_.names.find(*ranks[i]);
+    if (name == dumps_.names.end() || files_with[name->second].size() < 2) continue;
+    name->second = fmt::format("{} ({})", name->second, dumps_.files[processes_[i].file]);
+  }
   std::vector<std::uint32_t> chosen;
   for (const std::size_t i : processes) chosen.push_back(*ranks[i]);
   return chosen;
@@ -425,15 +493,13 @@ std::vector<std::uint32_t> StackReader::choose_ranks(const std::vector<std::size
 
 models::StackDumps StackReader::take() {
   std::vector<std::size_t> kept;
+  std::vector<std::size_t> helpers;
   for (std::size_t i = 0; i < processes_.size(); ++i) {
-    if (processes_[i].threads.empty()) continue;
-    if (is_helper(processes_[i])) {
-      ++dumps_.helpers;
-    } else {
-      kept.push_back(i);
-    }
+    if (!processes_[i].threads.empty()) (is_helper(processes_[i]) ? helpers : kept).push_back(i);
   }
+  dumps_.helpers = helpers.size();
   const std::vector<std::uint32_t> ranks = choose_ranks(kept);
+  for (const std::size_t i : helpers) add_helper(processes_[i], kept, ranks);
   std::vector<models::ThreadStack> threads;
   for (std::size_t i = 0; i < kept.size(); ++i) {
     const std::string& pid = processes_[kept[i]].pid;

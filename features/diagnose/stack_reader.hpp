@@ -73,7 +73,13 @@ class StackReader {
   Process& begin_process(Stream& stream, std::string name);
   void begin_thread(Stream& stream, std::string name, bool active, std::uint64_t number);
   void add_frame(Stream& stream, models::StackFrame frame);
+  bool has_frame(const Process& process, std::string_view function) const;
+  static bool is_launcher(const Process& process);
+  bool is_data_worker(const Process& process) const { return has_frame(process, "_worker_loop"); }
+  bool is_debug_server(const Process& process) const;
   bool is_helper(const Process& process) const;
+  void add_helper(const Process& process, const std::vector<std::size_t>& kept,
+                  const std::vector<std::uint32_t>& ranks);
   void choose_by_option(const std::vector<std::size_t>& processes,
                         std::vector<std::optional<std::uint32_t>>& ranks);
   std::vector<std::uint32_t> choose_ranks(const std::vector<std::size_t>& processes);

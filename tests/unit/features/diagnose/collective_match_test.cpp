@@ -46,6 +46,34 @@ TEST_CASE("a collective that gathers or scatters fits the size of its group",
   CHECK(same("_all_gather_base", {{huge, huge}}, {{1}}, 8) == Match::kSize);
 }
 
+TEST_CASE("a rule of sizes says nothing about unknown members, or where a rank breaks it itself",
+          "[models][collective_match]") {
+  CHECK(same("_all_gather_base", {{16}}, {{128}}, models::kUnknownMembers) == Match::kFull);
+  CHECK(same("all_reduce", {{4}}, {{5}}, models::kUnknownMembers) == Match::kFull);
+  const RecordedOp eight = op("all_gather", {{8}}, {{24}});
+  const RecordedOp nine = op("all_gather", {{9}}, {{24}});
+  CHECK(match_ops(eight, nine, models::kUnknownMembers).match == Match::kSize);
+  const auto checked = [](bool all_members, const RecordedOp& first, const RecordedOp& second) {
+    testing::EvidenceBuilder job(2);
+    const auto all = job.group("all", {0, 1});
+    job.evidence().groups[all].all_members = all_members;
+    for (const std::uint32_t rank : {0U, 1U}) {
+      auto& made = job.call(rank, all, 1, "all_gather").ops.front();
+      made.input_sizes = (rank == 0 ? first : second).input_sizes;
+      made.output_sizes = (rank == 0 ? first : second).output_sizes;
+    }
+    return check_collectives(job.evidence(), models::CallIndex(job.evidence())).front();
+  };
+  const RecordedOp good = op("all_gather", {{12}}, {{24}});
+  CHECK(checked(true, good, good).culprits.empty());
+  CHECK(checked(false, eight, eight).culprits.empty());  // the group may have three members
+  // Both calls break the rule by themselves: a backend that records other shapes.
+  CHECK(checked(true, eight, eight).culprits.empty());
+  // Sizes that differ between ranks are a mismatch anyway.
+  CHECK(checked(true, eight, nine).culprits.size() == 1);
+  CHECK(checked(false, eight, nine).culprits.size() == 1);
+}
+
 TEST_CASE("roots have other sizes and types than the rest", "[models][collective_match]") {
   const RecordedOp root = op("gather", {{4}}, {{4}, {4}});
   RecordedOp member = op("gather", {{4}}, {{}});

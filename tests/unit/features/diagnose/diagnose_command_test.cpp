@@ -336,9 +336,18 @@ std::string nccl_init(int rank, const std::string& label = "") {
 
 TEST_CASE("what NCCL writes of calls is a scenario that hangs alike", "[app][diagnose_command]") {
   const testing::Folder folder;
-  const std::string log =
-      folder.write("job.log", nccl_init(0) + nccl_init(1) + nccl_call(0, "AllReduce") +
-                                  nccl_call(1, "AllReduce") + nccl_call(0, "AllGather"));
+  const std::string calls = nccl_init(0) + nccl_init(1) + nccl_call(0, "AllReduce") +
+                            nccl_call(1, "AllReduce") + nccl_call(0, "AllGather");
+  // Without a timeout, rank 1 may only be late.
+  const auto open = command({"diagnose", folder.write("calls.log", calls)});
+  CHECK(open.code == 3);
+  CHECK(contains(open.out, "look at rank 1 first"));
+  const std::string log = folder.write(
+      "job.log", calls +
+                     "[rank0]:[E1206 18:44:12.7 ProcessGroupNCCL.cpp:607] [Rank 0] Watchdog "
+                     "caught collective operation timeout: WorkNCCL(SeqNum=2, "
+                     "OpType=ALLGATHER, NumelIn=4, NumelOut=8, Timeout(ms)=600000) ran for "
+                     "600061 milliseconds before timing out.\n");
   const std::string scenario = folder / "hang.yaml";
   const auto found = command({"diagnose", log, "--as-scenario", scenario});
   CHECK(found.code == 1);

@@ -294,6 +294,92 @@ TEST_CASE("a job in which everything is done has nothing wrong", "[models][diagn
   CHECK(models::diagnose(job.evidence()).explanation.verdict == sim::Verdict::kLimit);
 }
 
+TEST_CASE("evidence with gaps, or a host that waits, never shows that nothing is wrong",
+          "[models][diagnosis]") {
+  const auto verdict = [](const auto& change) {
+    testing::EvidenceBuilder job(2);
+    const auto all = job.group("0", {0, 1});
+    for (const std::uint32_t rank : {0U, 1U}) {
+      job.call(rank, all, 1, "all_reduce", CallState::kCompleted);
+    }
+    change(job.evidence());
+    return diagnose(job.evidence()).explanation.verdict;
+  };
+  CHECK(verdict([](models::Evidence&) {}) == sim::Verdict::kCompleted);
+  CHECK(verdict([](models::Evidence& it) { add_gap(it, "no sends"); }) == sim::Verdict::kLimit);
+  for (const bool waits : {true, false}) {
+    CHECK(verdict([&](models::Evidence& it) {
+            it.ranks[0].host = models::HostStanding{waits, true, "recv", {}};
+          }) == sim::Verdict::kLimit);
+  }
+  CHECK(verdict([](models::Evidence& it) {
+          it.ranks[0].host = models::HostStanding{false, false, "step (train.py:3)", {}};
+        }) == sim::Verdict::kCompleted);
+}
+
+TEST_CASE("each group has its own unknown cause", "[models][diagnosis]") {
+  testing::EvidenceBuilder job(2);
+  for (const std::uint32_t rank : {0U, 1U}) {
+    const auto own = job.group("", {rank});
+    job.evidence().groups[own].all_members = false;
+    job.call(rank, own, 7, rank == 0 ? "reduce_scatter" : "all_to_all");
+  }
+  const auto found = diagnose(job.evidence());
+  CHECK(found.explanation.verdict == sim::Verdict::kLimit);
+  REQUIRE(found.roots.size() == 2);
+  CHECK(found.roots[0].waiting == 1);
+  CHECK(found.roots[1].rank == 1);
+}
+
+TEST_CASE("a recv from any rank waits for the only possible sender, or accuses nobody",
+          "[models][diagnosis]") {
+  for (const std::uint32_t ranks : {2U, 3U}) {
+    testing::EvidenceBuilder job(ranks);
+    const auto all = job.group(
+        "0", ranks == 2 ? std::vector<std::uint32_t>{0, 1} : std::vector<std::uint32_t>{0, 1, 2});
+    job.message(0, all, false, models::kAnyRank);
+    for (std::uint32_t rank = 1; rank < ranks; ++rank) job.call(rank, all, 2, "all_reduce");
+    const auto found = diagnose(job.evidence());
+    CHECK(found.explanation.verdict ==
+          (ranks == 2 ? sim::Verdict::kDeadlock : sim::Verdict::kLimit));
+    CHECK(found.roots.empty());
+    CHECK(found.ranks[0].at->name == "recv from any pg0");
+  }
+  // A pending send that has no recv of its own may be its message.
+  testing::EvidenceBuilder job(3);
+  const auto all = job.group("0", {0, 1, 2});
+  job.message(0, all, false, models::kAnyRank);
+  job.message(2, all, true, 0);
+  for (const models::Wait& wait : diagnose(job.evidence()).waits) {
+    CHECK(wait.to.kind != sim::WaitNodeKind::kRank);
+  }
+}
+
+TEST_CASE("a number alone does not show that a device stopped", "[models][diagnosis]") {
+  // Rank 1 counts call 3 as done, but its evidence does not show which call this was.
+  testing::EvidenceBuilder job(2);
+  const auto all = job.group("0", {0, 1});
+  job.call(0, all, 3, "_reduce_scatter_base");
+  job.call(1, all, 6, "all_gather");
+  for (const std::uint32_t rank : {0U, 1U}) job.evidence().ranks[rank].complete = false;
+  job.evidence().ranks[0].progress = {{all, 6, -1, 2, false, {}}};
+  job.evidence().ranks[1].progress = {{all, 6, -1, 5, false, {}}};
+  for (const auto& root : diagnose(job.evidence()).roots) {
+    CHECK(root.reason == models::RootReason::kUnexplained);
+  }
+}
+
+TEST_CASE("a failed rank is a root if no other call shows the hang", "[models][diagnosis]") {
+  testing::EvidenceBuilder job(2);
+  job.no_dump(0);
+  job.no_dump(1);
+  job.evidence().ranks[1].process.state = models::ProcessState::kFailed;
+  const auto found = diagnose(job.evidence());
+  CHECK(found.explanation.verdict == sim::Verdict::kStarved);
+  REQUIRE(found.roots.size() == 1);
+  CHECK(found.roots[0].rank == 1);
+}
+
 TEST_CASE("a job of 4096 ranks is diagnosed at once", "[models][diagnosis]") {
   constexpr std::uint32_t kRanks = 4096;
   EvidenceBuilder job(kRanks);

@@ -14,6 +14,7 @@
 #include "tests/support/shared.hpp"
 
 #include "features/diagnose/diagnosis.hpp"
+#include "features/diagnose/evidence_calls.hpp"
 
 using namespace pipesim;
 using formats::FlightRecorderDump;
@@ -198,6 +199,95 @@ TEST_CASE("who calls something in a group is in it", "[formats][flight_recorder_
   REQUIRE(found.suspects.size() == 2);
   CHECK(found.suspects[0].rank == 0);
   CHECK(found.suspects[1].rank == 1);
+}
+
+namespace {
+
+// Returns a dump as gloo writes it: without the members of groups, and with `retired` in place of
+// `completed`.
+FlightRecorderDump dump_of_gloo(std::uint32_t rank, const std::vector<std::string>& entries) {
+  std::string text = R"({"version":"2.10","pg_config":{"":{"name":"","desc":"","ranks":"[0, 1]"}},)"
+                     R"("entries":[)";
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    text += (i == 0 ? "" : ",") + std::string(R"({"record_id":)") + std::to_string(i) +
+            R"(,"state":"scheduled",)" + entries[i] + "}";
+  }
+  models::Diagnostics diagnostics;
+  const auto dump = formats::read_flight_recorder(text + "]}", rank, diagnostics);
+  REQUIRE(dump);
+  return *dump;
+}
+
+std::string gloo_call(const std::string& group, const std::string& description, int number,
+                      bool retired) {
+  return R"("process_group":[")" + group + R"(",")" + description + R"("],"collective_seq_id":)" +
+         std::to_string(number) + R"(,"profiling_name":"gloo:all_reduce","retired":)" +
+         (retired ? "true" : "false");
+}
+
+}  // namespace
+
+TEST_CASE("the groups of gloo's dumps have at least the ranks that called something",
+          "[formats][flight_recorder_file]") {
+  const auto evidence =
+      formats::flight_recorder_evidence({dump_of_gloo(0, {gloo_call("0", "default_pg", 1, true),
+                                                          gloo_call("1", "undefined", 1, false)}),
+                                         dump_of_gloo(2, {gloo_call("0", "default_pg", 1, true)})});
+  REQUIRE(evidence.groups.size() == 2);
+  // The default group has all ranks of the job, also rank 1, which left no dump.
+  CHECK(evidence.groups[0].ranks == std::vector<std::uint32_t>{0, 1, 2});
+  CHECK(evidence.groups[1].ranks == std::vector<std::uint32_t>{0});
+  CHECK_FALSE(evidence.groups[0].all_members);
+  CHECK_FALSE(evidence.groups[1].all_members);
+  // Other evidence can show that the job is larger.
+  auto larger = evidence;
+  larger.ranks.resize(5);
+  models::fill_default_groups(larger);
+  CHECK(larger.groups[0].ranks == std::vector<std::uint32_t>{0, 1, 2, 3, 4});
+  CHECK(larger.groups[1].ranks == std::vector<std::uint32_t>{0});
+  REQUIRE(evidence.gaps.size() == 1);
+  CHECK(evidence.gaps.front() ==
+        "dumps of gloo record no sends, no recvs and no monitored_barrier");
+}
+
+TEST_CASE("groups without a name are never the same on two ranks",
+          "[formats][flight_recorder_file]") {
+  const auto evidence =
+      formats::flight_recorder_evidence({dump_of_gloo(0, {gloo_call("", "", 1, false)}),
+                                         dump_of_gloo(1, {gloo_call("", "", 1, true)})});
+  CHECK(evidence.groups.size() == 2);
+  CHECK(evidence.gaps.size() == 2);
+  CHECK(models::diagnose(evidence).explanation.verdict == sim::Verdict::kLimit);
+}
+
+TEST_CASE("a retired call is over, and cannot be done without all members",
+          "[formats][flight_recorder_file]") {
+  auto evidence =
+      formats::flight_recorder_evidence({dump_of_gloo(0, {gloo_call("0", "default_pg", 1, true),
+                                                          gloo_call("0", "default_pg", 2, true)}),
+                                         dump_of_gloo(1, {gloo_call("0", "default_pg", 1, true)})});
+  CHECK(evidence.ranks[0].calls[1].over);
+  CHECK(evidence.ranks[0].calls[1].state == models::CallState::kCompleted);
+  const auto notes = models::reopen_failed_calls(evidence);
+  REQUIRE(notes.size() == 1);
+  CHECK(
+      notes.front() ==
+      "Rank 0's all_reduce pg0#2 is over, but cannot be done: rank 1 has not called it. It failed "
+      "or timed out");
+  CHECK(evidence.ranks[0].calls[0].state == models::CallState::kCompleted);
+  CHECK(evidence.ranks[0].calls[1].state == models::CallState::kScheduled);
+  CHECK(roots_of(models::diagnose(evidence)) == std::set<std::uint32_t>{1});
+}
+
+TEST_CASE("a recv may be from any rank", "[formats][flight_recorder_file]") {
+  const auto evidence = formats::flight_recorder_evidence(
+      {dump_of_gloo(1, {R"("process_group":["0","default_pg"],"p2p_seq_id":1,"is_p2p":true,)"
+                        R"("profiling_name":"nccl:recv 1<-?")"})});
+  const models::RecordedOp& op = evidence.ranks[1].calls.front().ops.front();
+  CHECK(op.source == models::kAnyRank);
+  CHECK(op.target == 1);
+  CHECK(problem(entry(R"("record_id":0,"process_group":["0"],"profiling_name":"nccl:send 1->?")"))
+            .find("must say who sends to whom") != std::string::npos);
 }
 
 TEST_CASE("ops of one number are one call", "[formats][flight_recorder_file]") {

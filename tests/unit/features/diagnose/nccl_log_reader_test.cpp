@@ -106,7 +106,7 @@ TEST_CASE("lines are read as people paste them", "[formats][nccl_log_reader]") {
   };
   for (const char* label :
        {"", "3: ", "trainer-1  | ", "(Worker pid=12, ip=10.0.0.3) ", "[pod/job-0/main] ",
-        "[80746] ", "2025-01-31T10:00:00.123456Z ",
+        "[80746] ", "2025-01-31T10:00:00.123456Z ", "[default3]:", "(Worker[rank=3] pid=12) ",
         "[1,3]<stderr>:", "\x1b[36m(Worker pid=7)\x1b[0m ", "node1.cluster [stderr] "}) {
     INFO(label);
     CHECK(sequence(label + line + "\n") == 1580);
@@ -117,6 +117,7 @@ TEST_CASE("lines are read as people paste them", "[formats][nccl_log_reader]") {
     for (std::size_t at = 0; at < line.size(); at += width) broken += line.substr(at, width) + "\n";
     INFO(broken);
     CHECK(sequence(broken) == 1580);
+    CHECK(sequence("node4 [stderr] " + broken) == 1580);
   }
   // The number in a launcher's label is not the job rank.
   CHECK(read("0: " + line + "\n").evidence().ranks[0].calls.empty());
@@ -249,6 +250,125 @@ TEST_CASE("an error of a rank itself, before any timeout, is the reason",
   CHECK(found.roots.empty());
   found = models::diagnose(read(waits + traceback + "[rank1]: KeyError: 'loss'\n").evidence());
   CHECK(found.roots.empty());
+}
+
+TEST_CASE("an error after which the rank went on is told, and blames nobody",
+          "[formats][nccl_log_reader]") {
+  const std::string text =
+      "[default1]:Traceback (most recent call last):\n"
+      "[default1]:  File \"train.py\", line 3, in step\n"
+      "[default1]:ValueError: loss is NaN in batch 17\n"
+      "[default1]:[rank1]: Traceback (most recent call last):\n"
+      "[default1]:[rank1]:   File \"train.py\", line 9, in main\n"
+      "[default1]:[rank1]:   File \"torch/distributed/distributed_c10d.py\", line 5, in barrier\n"
+      "[default1]:[rank1]: RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:78] Timed out "
+      "waiting 30000ms for recv operation to complete\n";
+  const auto reader = read(text);
+  CHECK(reader.notes().back() ==
+        "Rank 1 raised an error of its own, and went on: ValueError: loss is NaN in batch 17");
+  const auto evidence = reader.evidence();
+  CHECK(models::diagnose(evidence).roots.empty());
+  REQUIRE(evidence.ranks[1].host);
+  CHECK(evidence.ranks[1].host->waits);
+  CHECK(evidence.ranks[1].host->at == "barrier, called in main (train.py:9)");
+}
+
+TEST_CASE("the rank whose process ended first is the root, unless it ended after a timeout",
+          "[formats][nccl_log_reader]") {
+  const auto roots = [](const std::string& text) {
+    std::vector<std::uint32_t> ranks;
+    for (const auto& root : models::diagnose(read(text).evidence()).roots) {
+      if (root.reason == models::RootReason::kDied) ranks.push_back(root.rank);
+    }
+    return ranks;
+  };
+  const auto report = [](const std::string& code) {
+    return "Root Cause (first observed failure):\n[0]:\n  time      : 2026-12-06_18:40:00\n"
+           "  rank      : 2 (local_rank: 2)\n  exitcode  : " +
+           code + "\n";
+  };
+  using Ranks = std::vector<std::uint32_t>;
+  CHECK(roots(report("-9 (pid: 7)  (SIGKILL)")) == Ranks{2});
+  // A rank that timed out ends with these codes.
+  CHECK(roots(report("-6 (pid: 7)  (SIGABRT)")).empty());
+  CHECK(roots(report("1 (pid: 7)")).empty());
+  // A timeout at 18:44 is later than the end, one at 18:30 is earlier.
+  CHECK(roots(timeout(0, 7, "ALLREDUCE") + report("-9 (pid: 7)")) == Ranks{2});
+  std::string earlier = timeout(0, 7, "ALLREDUCE");
+  earlier.replace(earlier.find("18:44"), 5, "18:30");
+  CHECK(roots(earlier + report("-9 (pid: 7)")).empty());
+  // An own error gives the exit code 1 its meaning.
+  CHECK(
+      roots("[rank2]: Traceback (most recent call last):\n[rank2]:   File \"a.py\", line 1, in f\n"
+            "[rank2]: KeyError: 3\n" +
+            report("1 (pid: 7)")) == Ranks{2});
+}
+
+TEST_CASE("sizes of tensors give the size of a group", "[formats][nccl_log_reader]") {
+  const std::string line =
+      "[rank9]:[E607 23:46:59.2 ProcessGroupNCCL.cpp:689] [Rank 9] Watchdog caught collective "
+      "operation timeout: WorkNCCL(SeqNum=7, OpType=_ALLGATHER_BASE, NumelIn=10, NumelOut=160, "
+      "Timeout(ms)=600000) ran for 600010 milliseconds before timing out.\n";
+  const std::string group =
+      "[rank9]:[E607 23:46:59.2 ProcessGroupNCCL.cpp:2303] [PG ID 0 PG GUID 0(default_pg) Rank 9]  "
+      "failure detected by watchdog at work sequence id: 7 PG status: last enqueued work: 7, last "
+      "completed work: 6\n";
+  const auto evidence = read(line + group).evidence();
+  CHECK(evidence.ranks.size() == 16);
+  CHECK(models::diagnose(evidence).suspects.size() == 15);
+  // In an unknown group, the size says nothing about the job.
+  CHECK(read(line).evidence().ranks.size() == 10);
+  CHECK(read(line).evidence().groups.front().size == 16);
+}
+
+TEST_CASE("watchdogs of HCCL and XCCL print the same lines", "[formats][nccl_log_reader]") {
+  const std::string nccl = timeout(0, 7, "ALLREDUCE") + status(0, "0", 7, 9, 6);
+  const auto of_nccl = read(nccl).evidence();
+  for (const char* name : {"HCCL", "XCCL"}) {
+    std::string text = nccl;
+    for (std::size_t at = text.find("NCCL"); at != std::string::npos; at = text.find("NCCL", at)) {
+      text.replace(at, 4, name);
+    }
+    const auto evidence = read(text).evidence();
+    REQUIRE(evidence.ranks[0].calls.size() == 3);
+    CHECK(evidence.ranks[0].calls.front().sequence == of_nccl.ranks[0].calls.front().sequence);
+    CHECK(evidence.ranks[0].progress.front().called == 9);
+  }
+}
+
+TEST_CASE("a fingerprint without tensors garbles that of its peer", "[formats][nccl_log_reader]") {
+  const std::string barrier = "CollectiveFingerPrint(SequenceNumber=5OpType=BARRIER)";
+  const std::string garbled = "CollectiveFingerPrint(SequenceNumber=0OpType=REDUCE)";
+  const std::string reduce =
+      "CollectiveFingerPrint(SequenceNumber=5, OpType=ALLREDUCE, TensorShape=[10], "
+      "TensorDtypes=Float)";
+  const auto line = [](int rank, const std::string& own, const std::string& other) {
+    const std::string r = std::to_string(rank);
+    return "[rank" + r + "]: RuntimeError: Detected mismatch between collectives on ranks. Rank " +
+           r + " is running collective: " + own + ", but Rank " + std::to_string(1 - rank) +
+           " is running collective: " + other + ".\n";
+  };
+  const auto found =
+      models::diagnose(read(line(0, reduce, garbled) + line(1, barrier, garbled)).evidence());
+  REQUIRE(found.explanation.mismatches.size() == 1);
+  CHECK(found.explanation.mismatches[0].differences.front() == "all_reduce and barrier");
+  // Only what rank 1 says of itself is known.
+  const auto reader = read(line(1, barrier, garbled));
+  CHECK(models::diagnose(reader.evidence()).explanation.mismatches.empty());
+  CHECK(reader.notes().back() ==
+        "Mismatched calls, ranks numbered in their group: rank 0's call and rank 1 barrier #5");
+}
+
+TEST_CASE("torchfrtrace's errors are told, and blame nobody", "[formats][nccl_log_reader]") {
+  const auto reader = read(
+      "Collective sequence number: 3 has errors\ninternal record id: 2\ngroup info: dp:nccl\n"
+      "collective: nccl:all_reduce\nexpected ranks: {0, 1, 2}\ncollective state: scheduled\n"
+      "error msg: Culprit rank 0; Error type: COLLECTIVE_TYPE_MISMATCH, Culprit rank 2; Error "
+      "type: "
+      "COLLECTIVE_TYPE_MISMATCH\n");
+  CHECK(reader.notes().back().starts_with(
+      "torchfrtrace finds that calls differ in all_reduce dp#3: Culprit rank 0; Error type"));
+  CHECK(models::diagnose(reader.evidence()).roots.empty());
 }
 
 TEST_CASE("newer lines are read, with the name of the group", "[formats][nccl_log_reader]") {

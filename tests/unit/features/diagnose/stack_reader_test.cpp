@@ -117,6 +117,15 @@ TEST_CASE("options tell ranks only where each process has another one", "[format
   CHECK(counted.numbered);
   CHECK(counted.threads[2].rank == 2);
   CHECK(counted.names.at(2) == "process 41");
+  // Processes of several hosts can have one pid.
+  formats::StackReader hosts;
+  models::Diagnostics none;
+  for (const char* file : {"first.txt", "second.txt"}) {
+    REQUIRE(hosts.read(process("python t.py", kAllReduce), file, none));
+  }
+  const auto both = hosts.take();
+  CHECK(both.names.at(0) == "process 41 (first.txt)");
+  CHECK(both.names.at(1) == "process 41 (second.txt)");
   // If a file holds several processes, the rank in its name does not apply to all of them.
   const auto four = read(adapters, "dumps/rank_1.txt");
   CHECK(four.numbered);
@@ -162,6 +171,112 @@ TEST_CASE("where the backward pass runs, that thread counts", "[formats][stack_r
   const auto found = models::diagnose(read(text));
   CHECK(found.verdict == StackVerdict::kStragglers);
   CHECK(found.roots == std::vector<std::uint32_t>{1});
+}
+
+TEST_CASE("a thread that waits in a call counts where the main thread waits for it",
+          "[formats][stack_reader]") {
+  const std::string future =
+      "    Condition.wait (threading.py:327)\n    Future.result (concurrent/futures/_base.py:451)\n"
+      "    save (train.py:125)\n";
+  const std::string worker = "Thread 80 (idle): \"checkpoint_0\"\n";
+  const auto rank = [](int number) { return "python t.py --rank " + std::to_string(number); };
+  const auto found = models::diagnose(read(process(rank(0), future) + worker +
+                                           "    all_gather (torch/distributed/c10d.py:1)\n" +
+                                           process(rank(1), kAllReduce)));
+  CHECK(found.verdict == StackVerdict::kDifferent);
+  REQUIRE(found.groups.size() == 2);
+  CHECK(found.groups[1].thread == "checkpoint_0");
+  CHECK(found.groups[1].op == "all_gather");
+  // A worker that waits for nobody is named next to the main thread.
+  const auto stuck =
+      models::diagnose(read(process(rank(0), future) + worker + "    write (storage.py:31)\n" +
+                            process(rank(1), kAllReduce)));
+  CHECK(stuck.roots == std::vector<std::uint32_t>{0});
+  REQUIRE(stuck.groups[0].others.size() == 1);
+  CHECK(stuck.groups[0].others[0] == "thread checkpoint_0 is in write (storage.py:31)");
+}
+
+TEST_CASE("in the backward pass, an idle thread waits, and a busy one shows nothing",
+          "[formats][stack_reader]") {
+  const std::string backward = "    _engine_run_backward (torch/autograd/graph.py:865)\n";
+  std::string text = process("python t.py --rank 0", backward) +
+                     process("python t.py --rank 1", "    load (data.py:12)\n");
+  CHECK(models::diagnose(read(text)).roots == std::vector<std::uint32_t>{1});
+  text.replace(text.find("(idle)"), 6, "(active)");
+  CHECK(models::diagnose(read(text)).verdict == StackVerdict::kUndecided);
+}
+
+TEST_CASE("a rank with data workers is no launcher, and its workers are told",
+          "[formats][stack_reader]") {
+  const std::string input =
+      "    select (selectors.py:1)\n    _try_get_data (torch/utils/data/dataloader.py:1)\n"
+      "    <module> (train.py:9)\n";
+  const std::string worker =
+      "Process 50: python t.py\nParent Process 41: python t.py\nThread 50 (idle): "
+      "\"MainThread\"\n    __getitem__ (data.py:7)\n    _worker_loop "
+      "(torch/utils/data/_utils/worker.py:9)\n";
+  const auto dumps = read(process("python t.py", input) + worker);
+  REQUIRE(dumps.threads.size() == 1);
+  CHECK(dumps.helpers == 1);
+  REQUIRE(dumps.workers.count(0) == 1);
+  CHECK(dumps.workers.at(0).front() == "data worker 50 is in __getitem__ (data.py:7)");
+}
+
+TEST_CASE("launchers are known by their command, and the debug server by its module",
+          "[formats][stack_reader]") {
+  const std::string waits =
+      "    recv (multiprocessing/connection.py:250)\n    launch (engine.py:8)\n";
+  const std::string server =
+      "    wait (threading.py:1)\n    join (torch/distributed/debug/_frontend.py:429)\n";
+  const auto dumps = read(process("/usr/bin/python3 /usr/bin/torchrun train.py", waits) +
+                          process("python t.py --rank 0", server) +
+                          process("python train.py --launcher torchrun", kAllReduce));
+  CHECK(dumps.helpers == 2);
+  REQUIRE(dumps.threads.size() == 1);
+  CHECK(dumps.threads[0].frames.size() == 3);
+  const auto agent =
+      read(process("torchrun t.py", "    next_rendezvous (torch/distributed/elastic/a.py:1)\n"));
+  CHECK(agent.rendezvous);
+}
+
+TEST_CASE("labels of Ray and torchrun stand before stacks", "[formats][stack_reader]") {
+  const std::string text = process("python train.py", kAllReduce);
+  for (const char* label : {"(WorkerDict pid=200) ", "[default3]:", "[pod/a/b] "}) {
+    std::string labelled;
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t end = text.find('\n', begin);
+      labelled += label + text.substr(begin, end - begin + 1);
+      begin = end + 1;
+    }
+    INFO(label);
+    const auto dumps = read(labelled);
+    REQUIRE(dumps.threads.size() == 1);
+    CHECK(dumps.threads[0].frames.size() == 3);
+    CHECK(dumps.threads[0].rank == (std::string(label) == "[default3]:" ? 3 : 0));
+  }
+}
+
+TEST_CASE("two threads of a rank in collectives at once are told", "[formats][stack_reader]") {
+  const auto found = models::diagnose(
+      read(process("python t.py --rank 0", kAllReduce) + "Thread 80 (idle): \"saver\"\n" +
+           "    gather_object (torch/distributed/c10d.py:1)\n    save (io.py:3)\n"));
+  REQUIRE(found.notes.size() == 1);
+  CHECK(found.notes[0] ==
+        "Two threads are in collectives at once on rank 0: MainThread in all_reduce, saver in "
+        "gather_object");
+}
+
+TEST_CASE("a saved page of the debug server has the stacks of all ranks",
+          "[formats][stack_reader]") {
+  const auto dumps = read(
+      "<h2>Rank 0: http://n0:1</h2>\n<pre>Thread 0x7f (most recent call first):\n  File "
+      "&#34;/j/train.py&#34;, line 9 in &lt;module&gt;\n</pre>\n<h2>Rank 1: http://n1:1</h2>\n"
+      "<pre>Thread 0x7f (most recent call first):\n  File &#34;/j/data.py&#34;, line 4 in load\n"
+      "</pre>\n");
+  REQUIRE(dumps.threads.size() == 2);
+  CHECK(dumps.threads[0].thread == "MainThread");
+  CHECK(dumps.threads[1].rank == 1);
+  CHECK(dumps.threads[1].frames.front().place == "j/data.py:4");
 }
 
 TEST_CASE("stacks of faulthandler, gdb, the debug server and py-spy's JSON are read",

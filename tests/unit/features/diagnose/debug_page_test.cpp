@@ -1,0 +1,48 @@
+#include "features/diagnose/debug_page.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "tests/support/catch.hpp"
+
+using namespace pipesim;
+
+namespace {
+
+// Returns a page as the debug server prints it.
+std::string page(const std::string& first, const std::string& second) {
+  return "<!doctype html>\n<h1>Stacks</h1>\n        <h2>Rank 0: http://n0:1/handler/x?</h2>\n"
+         "            <pre>" +
+         first + "</pre>\n        <h2>Rank 1: http://n1:1</h2>\n" + second;
+}
+
+}  // namespace
+
+TEST_CASE("the answers of ranks are below their headings", "[formats][debug_page]") {
+  const std::string text = page("{&#34;a&#34;:\n 1}", "<pre>x &lt;module&gt; &amp; y</pre>\n");
+  CHECK(formats::is_debug_page(text));
+  const auto parts = formats::debug_page_parts(text);
+  REQUIRE(parts.size() == 2);
+  CHECK(parts[0].rank == 0);
+  CHECK(parts[0].text == "{\"a\":\n 1}");
+  CHECK(parts[1].text == "x <module> & y");
+  // Each line stays at its number.
+  const std::string plain = formats::debug_page_text(text);
+  CHECK(std::count(plain.begin(), plain.end(), '\n') == std::count(text.begin(), text.end(), '\n'));
+  CHECK(plain.find("=== Rank 1: http://n1:1 ===\nx <module>") != std::string::npos);
+}
+
+TEST_CASE("a rank that did not answer has no part", "[formats][debug_page]") {
+  const auto parts = formats::debug_page_parts(
+      page("x", "<p>Failed to fetch: status=503</p>\n<pre>ConnectionError</pre>\n"));
+  REQUIRE(parts.size() == 1);
+  CHECK(parts[0].rank == 0);
+  CHECK_FALSE(formats::is_debug_page("Process 1: python\nThread 1 (idle)\n"));
+}
+
+TEST_CASE("a page may be cut off anywhere", "[formats][debug_page]") {
+  const std::string text = page("{}", "<pre>y</pre>\n");
+  for (std::size_t size = 0; size < text.size(); ++size) {
+    CHECK(formats::debug_page_parts(text.substr(0, size)).size() <= 2);
+  }
+}
