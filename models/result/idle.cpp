@@ -3,12 +3,9 @@
 
 #include <algorithm>
 
-#include "models/result/device_times.hpp"
-
 namespace pipesim::models {
-namespace {
 
-std::int64_t length(std::vector<Interval>& intervals) {
+std::int64_t covered_ns(std::vector<Interval>& intervals) {
   std::sort(intervals.begin(), intervals.end(),
             [](const Interval& a, const Interval& b) { return a.begin_ns < b.begin_ns; });
   std::int64_t sum = 0;
@@ -20,8 +17,6 @@ std::int64_t length(std::vector<Interval>& intervals) {
   }
   return sum;
 }
-
-}  // namespace
 
 std::vector<std::int64_t> busy_ns(const TaskGraph& graph, const Simulation& run) {
   const sim::Plan& plan = run.lowered.plan;
@@ -36,7 +31,7 @@ std::vector<std::int64_t> busy_ns(const TaskGraph& graph, const Simulation& run)
   }
   std::vector<std::int64_t> result;
   result.reserve(intervals.size());
-  for (std::vector<Interval>& of_rank : intervals) result.push_back(length(of_rank));
+  for (std::vector<Interval>& of_rank : intervals) result.push_back(covered_ns(of_rank));
   return result;
 }
 

@@ -5,9 +5,13 @@
 #include <vector>
 
 #include "models/graph/task_graph.hpp"
+#include "models/result/device_times.hpp"
 #include "models/result/simulation.hpp"
 
 namespace pipesim::models {
+
+/// Returns the length of the union of `intervals`, and sorts them.
+std::int64_t covered_ns(std::vector<Interval>& intervals);
 
 /// The share of 100%, in millionths.
 inline constexpr std::int64_t kWholeShare = 1'000'000;

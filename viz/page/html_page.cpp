@@ -25,7 +25,6 @@
 #include "viz/pictures/slice_look.hpp"
 #include "viz/pictures/wait_for_dot.hpp"
 #include "viz/report/data_table.hpp"
-#include "viz/report/equal_lanes.hpp"
 #include "viz/report/report_lines.hpp"
 #include "viz/report/text_report.hpp"
 #include "viz/report/timeline_facts.hpp"

@@ -11,7 +11,6 @@
 #include "viz/pictures/palette.hpp"
 #include "viz/pictures/pictures.hpp"
 #include "viz/pictures/slice_look.hpp"
-#include "viz/report/equal_lanes.hpp"
 #include "viz/report/report_lines.hpp"
 #include "viz/report/text_width.hpp"
 #include "viz/report/timeline_facts.hpp"

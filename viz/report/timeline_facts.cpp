@@ -1,31 +1,17 @@
 #include "viz/report/timeline_facts.hpp"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "models/result/idle.hpp"
+#include "viz/report/wait_words.hpp"
+
 namespace pipesim::viz {
-namespace {
 
 using models::Lane;
 using models::Slice;
-
-using Times = std::vector<std::pair<std::int64_t, std::int64_t>>;
-
-std::int64_t covered_ns(Times times) {
-  std::sort(times.begin(), times.end());
-  std::int64_t sum = 0;
-  std::int64_t until = 0;
-  for (const auto& [begin, end] : times) {
-    sum += std::max<std::int64_t>(0, end - std::max(begin, until));
-    until = std::max(until, end);
-  }
-  return sum;
-}
-
-}  // namespace
 
 std::map<std::uint32_t, const models::Root*> missing_ranks(const models::Explanation& end) {
   std::map<std::uint32_t, const models::Root*> result;
@@ -44,11 +30,11 @@ bool is_idle(const models::Simulation& run, const Slice& slice) {
 std::string idle_text(const models::TaskGraph& graph, const models::Simulation& run,
                       const models::Timeline& timeline) {
   if (run.explanation.verdict != sim::Verdict::kCompleted || timeline.end_ns == 0) return "";
-  std::map<std::uint32_t, Times> busy;  // working times of each rank
+  std::map<std::uint32_t, std::vector<models::Interval>> busy;  // working times of each rank
   for (const Lane& lane : timeline.lanes) {
     for (const Slice& slice : lane.slices) {
       if (slice.kind > models::WorkKind::kOverlapped || slice.work_ns >= slice.end_ns) continue;
-      busy[lane.rank].emplace_back(slice.work_ns, slice.end_ns);
+      busy[lane.rank].push_back({slice.work_ns, slice.end_ns});
     }
   }
   if (busy.empty()) return "";
@@ -56,8 +42,8 @@ std::string idle_text(const models::TaskGraph& graph, const models::Simulation& 
   double least = 1;
   double most = 0;
   for (auto& [rank, times] : busy) {
-    const double idle = 1 - static_cast<double>(covered_ns(std::move(times))) /
-                                static_cast<double>(timeline.end_ns);
+    const double idle =
+        1 - static_cast<double>(models::covered_ns(times)) / static_cast<double>(timeline.end_ns);
     sum += idle;
     least = std::min(least, idle);
     most = std::max(most, idle);
@@ -67,6 +53,24 @@ std::string idle_text(const models::TaskGraph& graph, const models::Simulation& 
   if (most - least < 0.0005) return fmt::format("{} {:.1f} %", name, 100 * mean);
   return fmt::format("{} {:.1f} % ({:.1f} to {:.1f} % by rank)", name, 100 * mean, 100 * least,
                      100 * most);
+}
+
+std::string lane_key(const models::TaskGraph& graph, const models::Simulation& run,
+                     const models::Lane& lane,
+                     const std::function<bool(const models::StuckOp&)>& on_cycle) {
+  const auto label = [&](sim::ActorId actor, std::uint32_t k) {
+    return models::op_label(graph, run.lowered, actor, k);
+  };
+  std::string key = lane.name + (lane.is_thread ? "\nthread" : "\n");
+  for (const models::Slice& slice : lane.slices) {
+    key += fmt::format("\n{} {} {} {} {} {}", label(slice.actor, slice.k), slice.begin_ns,
+                       slice.work_ns, slice.end_ns, slice.done, static_cast<int>(slice.kind));
+  }
+  for (const models::StuckOp& op : lane.stuck) {
+    key += fmt::format("\n{} {}", label(op.actor, op.k), on_cycle(op));
+    for (const models::Wait& wait : op.waits) key += edge_text(wait);
+  }
+  return key;
 }
 
 }  // namespace pipesim::viz

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -22,5 +23,12 @@ bool is_idle(const models::Simulation& run, const models::Slice& slice);
 /// a run that did not complete, or has no computation.
 std::string idle_text(const models::TaskGraph& graph, const models::Simulation& run,
                       const models::Timeline& timeline);
+
+/// Returns a key of a lane; lanes with equal keys are shown as one. Equal lanes have the same ops
+/// at the same times, and the same stuck ops in the same kinds of waits. `on_cycle` selects the ops
+/// that are marked.
+std::string lane_key(const models::TaskGraph& graph, const models::Simulation& run,
+                     const models::Lane& lane,
+                     const std::function<bool(const models::StuckOp&)>& on_cycle);
 
 }  // namespace pipesim::viz
