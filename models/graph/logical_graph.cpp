@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <string_view>
 #include <utility>
 
 #include "models/graph/topological_order.hpp"
+#include "sim/ids.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -25,35 +27,26 @@ constexpr std::array<Dtype, 9> kDtypes = {{{"float", 4},
                                            {"int32", 4},
                                            {"int64", 8}}};
 
-std::string_view kind_text(OpKind kind) {
-  switch (kind) {
-    case OpKind::kInput:
-      return "input";
-    case OpKind::kUnpack:
-      return "unpack";
-    case OpKind::kVariable:
-      return "variable";
-    case OpKind::kRepeat:
-      return "repeat";
-    case OpKind::kCompute:
-      return "compute";
-    case OpKind::kBuffer:
-      return "buffer";
-    case OpKind::kCollective:
-      return "collective";
-    case OpKind::kAccumulate:
-      return "accumulate";
-    case OpKind::kAccTick:
-      return "acc_tick";
-    case OpKind::kPack:
-      return "pack";
-    case OpKind::kOutput:
-      return "output";
-    case OpKind::kUpdate:
-      break;
-  }
-  return "update";
-}
+struct OpKindName {
+  OpKind kind;
+  std::string_view name;
+};
+
+constexpr std::array<OpKindName, 12> kOpKindNames = {{
+    {OpKind::kInput, "input"},
+    {OpKind::kUnpack, "unpack"},
+    {OpKind::kVariable, "variable"},
+    {OpKind::kRepeat, "repeat"},
+    {OpKind::kCompute, "compute"},
+    {OpKind::kBuffer, "buffer"},
+    {OpKind::kCollective, "collective"},
+    {OpKind::kAccumulate, "accumulate"},
+    {OpKind::kAccTick, "acc_tick"},
+    {OpKind::kPack, "pack"},
+    {OpKind::kOutput, "output"},
+    {OpKind::kUpdate, "update"},
+}};
+static_assert(sim::has_row_per_kind(kOpKindNames), "each kind has its name, in their order");
 
 std::string_view pass_text(OpPass pass) {
   switch (pass) {
@@ -68,7 +61,8 @@ std::string_view pass_text(OpPass pass) {
 }
 
 std::string op_text(const LogicalGraph& graph, const LogicalOp& op) {
-  std::string text = op.name + ": " + std::string(kind_text(op.kind)) + ", " +
+  std::string text = op.name + ": " +
+                     std::string(kOpKindNames[static_cast<std::size_t>(op.kind)].name) + ", " +
                      std::string(pass_text(op.pass)) + ", stage " + std::to_string(op.stage);
   if (op.gradient_of < graph.ops.size()) text += ", gradient of " + graph.ops[op.gradient_of].name;
   if (op.kind == OpKind::kBuffer) text += ", slots " + std::to_string(op.slots);

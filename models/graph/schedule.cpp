@@ -1,14 +1,38 @@
 #include "models/graph/schedule.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <utility>
 
 #include "models/graph/action_set.hpp"
+#include "sim/ids.hpp"
 
 namespace pipesim::models {
 namespace {
 
 constexpr std::uint32_t kNobody = 0xffffffff;
+
+struct ActionWord {
+  ActionKind kind;
+  const char* word;
+};
+
+constexpr std::array<ActionWord, 12> kActionWords = {{
+    {ActionKind::kNone, ""},
+    {ActionKind::kForward, "F"},
+    {ActionKind::kBackward, "B"},
+    {ActionKind::kInputGrad, "I"},
+    {ActionKind::kWeightGrad, "W"},
+    {ActionKind::kUnshard, "UNSHARD"},
+    {ActionKind::kReshard, "RESHARD"},
+    {ActionKind::kReduceGrad, "REDUCE_GRAD"},
+    {ActionKind::kSendForward, "SEND_F"},
+    {ActionKind::kRecvForward, "RECV_F"},
+    {ActionKind::kSendBackward, "SEND_B"},
+    {ActionKind::kRecvBackward, "RECV_B"},
+}};
+static_assert(sim::has_row_per_kind(kActionWords), "each action has its word, in their order");
 
 std::string quoted(const Action& action) { return "'" + action_text(action) + "'"; }
 
@@ -248,33 +272,7 @@ class Validation {
 }  // namespace
 
 const char* action_word(ActionKind kind) {
-  switch (kind) {
-    case ActionKind::kNone:
-      return "";
-    case ActionKind::kForward:
-      return "F";
-    case ActionKind::kBackward:
-      return "B";
-    case ActionKind::kInputGrad:
-      return "I";
-    case ActionKind::kWeightGrad:
-      return "W";
-    case ActionKind::kUnshard:
-      return "UNSHARD";
-    case ActionKind::kReshard:
-      return "RESHARD";
-    case ActionKind::kReduceGrad:
-      return "REDUCE_GRAD";
-    case ActionKind::kSendForward:
-      return "SEND_F";
-    case ActionKind::kRecvForward:
-      return "RECV_F";
-    case ActionKind::kSendBackward:
-      return "SEND_B";
-    case ActionKind::kRecvBackward:
-      return "RECV_B";
-  }
-  return "";
+  return kActionWords[static_cast<std::size_t>(kind)].word;
 }
 
 std::string action_text(const Action& action) {

@@ -1,15 +1,37 @@
 #include "viz/page/page_frame.hpp"
 
+#include <array>
+#include <cstddef>
 #include <map>
 
 #include <fmt/format.h>
 
+#include "sim/ids.hpp"
 #include "viz/pictures/palette.hpp"
 #include "viz/pictures/slice_look.hpp"
 #include "viz/report/xml.hpp"
 
 namespace pipesim::viz {
 namespace {
+
+struct KindWord {
+  models::WorkKind kind;
+  const char* word;
+};
+
+constexpr std::array<KindWord, models::kWorkKindCount> kKindWords = {{
+    {models::WorkKind::kCompute, "compute"},
+    {models::WorkKind::kForward, "forward"},
+    {models::WorkKind::kBackward, "backward"},
+    {models::WorkKind::kWeightGrad, "weight"},
+    {models::WorkKind::kOverlapped, "overlapped"},
+    {models::WorkKind::kCollective, "collective"},
+    {models::WorkKind::kMessage, "message"},
+    {models::WorkKind::kBuffer, "buffer"},
+    {models::WorkKind::kControl, "control"},
+    {models::WorkKind::kHost, "host"},
+}};
+static_assert(sim::has_row_per_kind(kKindWords), "each kind has its word, in their order");
 
 // Returns the colors of all pictures as CSS variables.
 std::string palette_style() {
@@ -48,29 +70,7 @@ std::string filled(std::string_view text, const std::map<std::string_view, std::
 }  // namespace
 
 const char* kind_word(models::WorkKind kind) {
-  switch (kind) {
-    case models::WorkKind::kForward:
-      return "forward";
-    case models::WorkKind::kBackward:
-      return "backward";
-    case models::WorkKind::kWeightGrad:
-      return "weight";
-    case models::WorkKind::kOverlapped:
-      return "overlapped";
-    case models::WorkKind::kCollective:
-      return "collective";
-    case models::WorkKind::kMessage:
-      return "message";
-    case models::WorkKind::kBuffer:
-      return "buffer";
-    case models::WorkKind::kControl:
-      return "control";
-    case models::WorkKind::kHost:
-      return "host";
-    case models::WorkKind::kCompute:
-      break;
-  }
-  return "compute";
+  return kKindWords[static_cast<std::size_t>(kind)].word;
 }
 
 // Escapes JSON for a <script> element, so that the text cannot start a tag or comment. Older

@@ -21,6 +21,27 @@ using sim::DeathCause;
 using sim::Step;
 using sim::WaitNodeKind;
 
+namespace {
+
+struct DeathName {
+  DeathCause kind;
+  std::string_view name;
+};
+
+constexpr std::array<DeathName, 8> kDeathNames = {{
+    {DeathCause::kAtTime, "at a time"},
+    {DeathCause::kAtOp, "at an act"},
+    {DeathCause::kFatalCall, "denied"},
+    {DeathCause::kDeviceError, "device error"},
+    {DeathCause::kLinkError, "link error"},
+    {DeathCause::kWatchdog, "watchdog"},
+    {DeathCause::kTimeout, "timeout"},
+    {DeathCause::kLauncher, "launcher"},
+}};
+static_assert(sim::has_row_per_kind(kDeathNames), "each cause has its name, in their order");
+
+}  // namespace
+
 std::string time_text(std::int64_t ns) {
   static constexpr std::array<std::pair<std::int64_t, const char*>, 3> kUnits = {
       {{1'000'000'000, "s"}, {1'000'000, "ms"}, {1'000, "us"}}};
@@ -186,25 +207,7 @@ std::string_view stage_name(OpStage stage) {
 }
 
 std::string_view death_name(DeathCause cause) {
-  switch (cause) {
-    case DeathCause::kAtTime:
-      return "at a time";
-    case DeathCause::kAtOp:
-      return "at an act";
-    case DeathCause::kFatalCall:
-      return "denied";
-    case DeathCause::kDeviceError:
-      return "device error";
-    case DeathCause::kLinkError:
-      return "link error";
-    case DeathCause::kWatchdog:
-      return "watchdog";
-    case DeathCause::kTimeout:
-      return "timeout";
-    case DeathCause::kLauncher:
-      break;
-  }
-  return "launcher";
+  return kDeathNames[static_cast<std::size_t>(cause)].name;
 }
 
 std::string fingerprint_text(std::uint64_t fingerprint) {
