@@ -119,11 +119,12 @@ void become_python_module(const std::string& python, const std::string& module,
                    fmt::format("cannot run '{}': {}", python, std::strerror(errno)), hint);
 }
 
-std::string run_python_module(const std::string& module, const std::vector<std::string>& words) {
+std::string run_python_module(const std::string& module, const std::vector<std::string>& words,
+                              const std::string& python) {
   export_package();
   // A script's folder can have files with the names of standard modules.
   ::setenv("PYTHONSAFEPATH", "1", 1);
-  std::vector<std::string> all = {default_python(), "-m", module};
+  std::vector<std::string> all = {python, "-m", module};
   all.insert(all.end(), words.begin(), words.end());
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {

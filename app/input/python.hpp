@@ -18,8 +18,9 @@ void export_package();
 [[noreturn]] void become_python_module(const std::string& python, const std::string& module,
                                        const std::vector<std::string>& words, const char* hint);
 
-/// Runs `python3 -m MODULE WORDS...` with default_python(), and returns its standard output. Throws
-/// InputError if it fails.
-std::string run_python_module(const std::string& module, const std::vector<std::string>& words);
+/// Runs `python -m MODULE WORDS...`, and returns its standard output. Throws InputError if it
+/// fails.
+std::string run_python_module(const std::string& module, const std::vector<std::string>& words,
+                              const std::string& python = default_python());
 
 }  // namespace pipesim::app

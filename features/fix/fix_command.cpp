@@ -12,6 +12,7 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
+#include "app/input/python.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
 #include "app/output/views.hpp"
@@ -19,6 +20,7 @@
 #include "features/fix/fix.hpp"
 #include "features/fix/fix_report.hpp"
 #include "features/fix/scenario_edits.hpp"
+#include "features/fix/script_changes.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -63,9 +65,45 @@ std::vector<formats::Parameter> parameters_of(const formats::Scenario& scenario,
   return parameters;
 }
 
+// Finds changes of the script if FILE is a record and its script is here. Prints why there are
+// none.
+ScriptChanges script_changes(const Arguments& arguments, const ScenarioFiles& files,
+                             const Console& console) {
+  const auto script = script_of_record(files.path);
+  if (!script) {
+    if (arguments.has("apply")) {
+      throw InputError(models::Code::kFile,
+                       fmt::format("'{}' is not a record whose script is here", files.path),
+                       "run it in the folder in which 'pipesim record' ran");
+    }
+    return {};
+  }
+  std::vector<std::string> options;
+  if (!files.rules.empty()) options.insert(options.end(), {"--rules", files.rules});
+  for (const formats::Setting& set : files.settings) {
+    options.insert(options.end(), {"--set", set.first + "=" + set.second});
+  }
+  if (const auto number = arguments.text("apply")) {
+    options.insert(options.end(), {"--apply", *number});
+  }
+  ScriptChanges changes = find_script_changes(
+      files.path, *script, arguments.text("python").value_or(default_python()), options);
+  if (!changes.problem.empty()) {
+    if (arguments.has("apply")) throw InputError(models::Code::kFile, changes.problem);
+    console.err << fmt::format("note: no change of {}: {}\n", *script, changes.problem);
+  }
+  return changes;
+}
+
 int run_fix(const Arguments& arguments, const Console& console) {
   const ScenarioFiles files = scenario_files(arguments);
   const auto folder = arguments.output_file("output");
+  arguments.number("apply", 1, kMaxScriptChanges, 1);
+  const ScriptChanges script = script_changes(arguments, files, console);
+  if (arguments.has("apply")) {
+    console.out << script.text;
+    return kExitGood;
+  }
   ScenarioInput input(files, console);
   const formats::Scenario scenario = input.read();
   std::atomic<std::uint64_t> tried = 0;
@@ -95,9 +133,14 @@ int run_fix(const Arguments& arguments, const Console& console) {
   if (folder) write_patches(*folder, report.fixes);
   const std::string& name = scenario.graph.name;
   print_report(
-      arguments, console, [&] { return viz::fix_json(report, name); },
-      [&](const auto&) { return viz::fix_text(report, name); });
-  return exit_code_of(report);
+      arguments, console, [&] { return viz::fix_json(report, name, script.json); },
+      [&](const auto&) {
+        // Without changes of the recorded calls, those of the script are the answer.
+        const bool is_all = script.proved && report.fixes.empty();
+        const std::string calls = is_all ? "" : viz::fix_text(report, name);
+        return script.text + (script.text.empty() || calls.empty() ? "" : "\n") + calls;
+      });
+  return script.proved ? kExitGood : exit_code_of(report);
 }
 
 }  // namespace
@@ -113,6 +156,8 @@ Command fix_command() {
            "two collectives, and more. Each is reported with the wait that it breaks, "
            "how certain it is, what it costs, and a patch for 'pipesim run --patch'. The "
            "best comes first.",
+           "If FILE is a directory written by 'pipesim record' and its script is here, the script "
+           "runs again, and proved changes of its source come first, as unified diffs.",
            kScenarioFileNote},
       .options = {scenario_options(),
                   {"Output",
@@ -121,15 +166,25 @@ Command fix_command() {
                      .value = "DIR",
                      .about = "Write the patches to DIR/fix_1.yaml, DIR/fix_2.yaml, ...",
                      .output = true},
-                    json_option("the changes")}}},
+                    json_option("the changes")}},
+                  {"Script of a record",
+                   {{.name = "apply",
+                     .value = "N",
+                     .about = "Write the N-th change of the script to its file"},
+                    {.name = "python",
+                     .value = "PYTHON",
+                     .about = "Interpreter that has the script's torch (default: $PYTHON, else the "
+                              "python3 of pipesim's environment)"}}}},
       .examples = {"pipesim fix scenarios/swin_2x2x2.yaml",
                    "pipesim fix scenarios/swin_2x2x2.yaml -o fixes",
-                   "pipesim run scenarios/swin_2x2x2.yaml --patch fixes/fix_1.yaml"},
+                   "pipesim run scenarios/swin_2x2x2.yaml --patch fixes/fix_1.yaml",
+                   "pipesim fix record/ --apply 1"},
       .exit_status =
           "0 a fix was found, or there is nothing to fix, 1 none was found, 2 invalid "
           "input or usage, 3 undecided (a budget ran out first), 74 a file could not be "
           "read or written, 130 interrupted",
-      .pages = {"docs/how-to/fix.md", "docs/reference/patch.md"},
+      .pages = {"docs/how-to/fix.md", "docs/explanation/fix-a-script.md",
+                "docs/reference/patch.md"},
       .run = run_fix,
   };
 }

@@ -70,7 +70,8 @@ std::string_view case_name(FixCase found) {
 
 }  // namespace
 
-std::string fix_json(const FixReport& report, const std::string& scenario) {
+std::string fix_json(const FixReport& report, const std::string& scenario,
+                     const std::string& script) {
   Json json = {{"schema", models::kReportSchema},
                {"scenario", scenario},
                {"case", case_name(report.found)},
@@ -85,6 +86,7 @@ std::string fix_json(const FixReport& report, const std::string& scenario) {
   add("without_use", report.without_use);
   json["not_in_this_file"] = report.unwritten;
   if (report.stopped) json["interrupted"] = true;
+  if (!script.empty()) json["script"] = Json::parse(script);
   return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 

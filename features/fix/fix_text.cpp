@@ -279,7 +279,10 @@ void FixText::add_variants(bool altering) {
 
 void FixText::add_none() {
   text_ += "\n";
-  add(fmt::format("No change lets it complete: {}.", reason_text(report_.explanation.cause)), 0);
+  const bool all_tried = report_.unwritten == 0 && !report_.out_of_budget;
+  add(fmt::format("No change{} lets it complete: {}.", all_tried ? "" : " that was tried",
+                  reason_text(report_.explanation.cause)),
+      0);
 }
 
 void FixText::add_partial() {

@@ -14,8 +14,8 @@ from pipesim.why.walk import Parting
 
 _EXITS = (ast.Continue, ast.Break, ast.Return)
 _REORDERS = frozenset(("reverse", "sort", "shuffle"))
-_GOES_ON = "what follows now runs on every rank, also after the rest of this branch"
-_LEAVES_OUT = "no rank makes this call any more"
+_GOES_ON = "whether every rank may run what follows, also after the rest of this branch"
+_LEAVES_OUT = "whether the job can do without it"
 
 
 def _statement(source: Source, parting: Parting) -> Optional[ast.If]:
@@ -187,6 +187,9 @@ def hoist_from_expression(case: Case) -> Iterator[Proposal]:
         if site.kind not in ("ifexp", "and"):
             continue
         source = case.source(site.path)
+        places = {place[:2] for _, stack in case.calls_of(parting) for place in stack}
+        if (site.path, site.line) not in places:
+            continue
         for node in source.all(ast.Expr):
             value = node.value
             if node.lineno == site.line and isinstance(value, ast.BoolOp):
@@ -195,7 +198,10 @@ def hoist_from_expression(case: Case) -> Iterator[Proposal]:
         for node in source.all(ast.IfExp):
             if not node.lineno <= site.line <= (node.end_lineno or 0):
                 continue
-            arm = node.body if called_names(node.body) else node.orelse
+            arms = [each for each in (node.body, node.orelse) if called_names(each)]
+            if len(arms) != 1:
+                continue
+            arm = arms[0]
             text = source.substituted((node, source.segment(arm)))
             if "new_group" in called_names(arm):
                 yield from propose(source, "groups", "all ranks create this group", text)

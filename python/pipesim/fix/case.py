@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import difflib
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -116,13 +117,22 @@ class Case:
         return found
 
     def calls_of(self, parting: Parting) -> Iterator[tuple[Trace, list[Place]]]:
-        """Yields the stacks of the calls of each side of a parting."""
+        """Yields the stacks of the calls that only one side of a parting makes."""
         assert self.finding is not None
-        regions = (self.finding.first, parting.region_a), (self.finding.second, parting.region_b)
-        for trace, region in regions:
-            for event in region:
-                if trace.group(event) is not None:
-                    yield trace, self.stack(trace, event)
+        traces = self.finding.first, self.finding.second
+        regions = [
+            [event for event in region if trace.group(event) is not None]
+            for trace, region in zip(traces, (parting.region_a, parting.region_b))
+        ]
+        calls = [
+            [(trace.group(event), trace.signature(event)) for event in region]
+            for trace, region in zip(traces, regions)
+        ]
+        matcher = difflib.SequenceMatcher(a=calls[0], b=calls[1], autojunk=False)
+        for tag, a, end_a, b, end_b in matcher.get_opcodes():
+            if tag != "equal":
+                yield from ((traces[0], self.stack(traces[0], e)) for e in regions[0][a:end_a])
+                yield from ((traces[1], self.stack(traces[1], e)) for e in regions[1][b:end_b])
 
     # The calls that differ
 

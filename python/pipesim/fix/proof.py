@@ -222,4 +222,4 @@ def _line_in(
 
 
 def fewer_text(ranks: Collection[int]) -> str:
-    return f"{ranks_text(ranks)} {'makes' if len(ranks) == 1 else 'make'} fewer calls"
+    return f"whether {ranks_text(ranks)} may make fewer calls"

@@ -17,7 +17,7 @@ _MAX_NAME = 30
 # Expressions that can have several items.
 _SORTED = (ast.Attribute, ast.BinOp, ast.Call, ast.IfExp, ast.List, ast.ListComp, ast.Name, ast.Set,
            ast.SetComp, ast.Subscript)  # fmt: skip
-_LEAVES_OUT = "ranks with more leave the last ones out"
+_LEAVES_OUT = "whether ranks with more items may leave the last ones out"
 
 
 def one_order(case: Case) -> Iterator[Proposal]:

@@ -182,14 +182,14 @@ def check_torch() -> None:
         _fail(f"torch of {sys.executable} was built without torch.distributed", hint=hint)
 
 
-def restart_with_hash_seed(argv: Sequence[str]) -> None:
+def restart_with_hash_seed(argv: Sequence[str], module: str = "pipesim.record") -> None:
     """Restarts this process with PYTHONHASHSEED set, unless it is set already."""
     if "PYTHONHASHSEED" in os.environ:
         return
     from pipesim.recorder.nursery import HASH_SEEDS
 
     os.environ["PYTHONHASHSEED"] = os.environ["PIPESIM_HASH_SEED"] = HASH_SEEDS[0]
-    os.execv(sys.executable, [sys.executable, "-m", "pipesim.record", *argv])
+    os.execv(sys.executable, [sys.executable, "-m", module, *argv])
 
 
 def main(argv: Sequence[str]) -> int:
@@ -210,12 +210,12 @@ def main(argv: Sequence[str]) -> int:
 def record_with(settings: Settings, function: Optional[Callable[[], object]] = None) -> int:
     """Records a script or a function, and reports on stderr. Returns 0, EXIT_FAILED if a rank
     failed, EXIT_USAGE if there is nothing to judge, or EXIT_INTERRUPTED."""
-    with _parents(settings, function) as nursery:
+    with parents(settings, function) as nursery:
         return _record(settings, function, nursery)[0]
 
 
 @contextlib.contextmanager
-def _parents(
+def parents(
     settings: Settings, function: Optional[Callable[[], object]] = None
 ) -> Iterator[Optional[Nursery]]:
     """Prepares the parents of the ranks: this process and, for a script, a second one."""
@@ -273,7 +273,7 @@ def _with_changes(
 
 
 def _record_and_check(options: argparse.Namespace, settings: Settings) -> int:
-    with _parents(settings) as nursery:
+    with parents(settings) as nursery:
         status, outcome = _record(settings, None, nursery)
         if status in (EXIT_INTERRUPTED, EXIT_USAGE) or options.only_record:
             return status

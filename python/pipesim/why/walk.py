@@ -192,8 +192,8 @@ class Finding:
     each side, or `in_step`, calls at the same place that do not match, or neither.
 
     The cause is the first such parting after the last call that both ranks made at the same place
-    and with the same number. So branches on the rank that both sides leave with the same number of
-    calls are not causes.
+    and with the same number, unless a later parting makes up for it. So branches on the rank that
+    both sides leave with the same number of calls are not causes.
     """
 
     def __init__(self, first: Trace, second: Trace, found: Optional[Mismatch]) -> None:
@@ -204,17 +204,22 @@ class Finding:
         self.silent: list[Parting] = []  # earlier partings without other calls
         numbers = {**_numbers(first, second), **_numbers(second, first)}
         last_good = self._compare_calls(numbers)
+        ours, theirs = [], []  # calls since the cause
         for parting in self.walk.partings:
             calls_a = self._calls(first, second, parting.region_a)
             calls_b = self._calls(second, first, parting.region_b)
             time = parting.a.time if parting.a is not None else None
             is_after = time is None or time > last_good
+            if self.cause is not None and (found is None or time is None or time > found.time):
+                break
             if found is not None and is_after and calls_a != calls_b:
                 if self._is_cut(parting, calls_a, calls_b):
                     continue
-                self.cause = parting
-                break
-            if time is not None and (found is None or time < found.time):
+                self.cause = self.cause or parting
+                ours, theirs = ours + calls_a, theirs + calls_b
+                if ours == theirs:  # the later branch makes up for the earlier one
+                    self.cause, ours, theirs = None, [], []
+            elif self.cause is None and time is not None and (found is None or time < found.time):
                 self.silent.append(parting)
         if self.cause is not None and self.in_step is not None:
             is_later = self.cause.a is not None and self.in_step[0].time < self.cause.a.time

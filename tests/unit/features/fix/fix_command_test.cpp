@@ -564,6 +564,12 @@ TEST_CASE("fix: where a rank is dead, nothing is found, and that is said", "[app
   CHECK(contains(result.out, "No change lets it complete: a rank died"));
 }
 
+TEST_CASE("fix: --apply needs the script of a record", "[app][fix]") {
+  const auto result = command({"fix", "-", "--apply", "1"}, kDead);
+  CHECK(result.code == 2);
+  CHECK(contains(result.err, "'-' is not a record whose script is here"));
+}
+
 TEST_CASE("fix: what --set sets stays", "[app][fix]") {
   const std::string path = "scenarios/two_groups_opposite_order.yaml";
   const auto result = command({"fix", path, "--set", "launch_order=none"});
