@@ -82,10 +82,10 @@ std::vector<OutsideText> left_out_calls(const Evidence& evidence, const Diagnosi
       const auto& [made, lack] = ranks;
       std::string who = names_of(made);
       who.front() = 'R';
-      notes.push_back(who + " called " + call.second.first + " at " + call.second.second + " as #" +
-                      std::to_string(call.first) + ", which " + names_of(lack) +
-                      " left out: after " + "it, " + (lack.size() == 1 ? "its" : "their") +
-                      " numbers are one behind");
+      notes.emplace_back(who + " called " + call.second.first + " at " + call.second.second +
+                         " as #" + std::to_string(call.first) + ", which " + names_of(lack) +
+                         " left out: after " + "it, " + (lack.size() == 1 ? "its" : "their") +
+                         " numbers are one behind");
     }
   }
   return notes;

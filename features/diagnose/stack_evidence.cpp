@@ -177,7 +177,7 @@ std::vector<OutsideText> other_threads(const std::vector<const ThreadStack*>& al
     const FoundPlace found = find_place(other->frames);
     const bool waits = waits_for_others(found.place) || waits_for_thread(other->frames);
     if (waits || !has_user_frame(*other)) continue;
-    result.push_back("thread " + other->thread + " is in " + host_text(other->frames, found));
+    result.emplace_back("thread " + other->thread + " is in " + host_text(other->frames, found));
   }
   return result;
 }
@@ -230,9 +230,12 @@ void note_two_threads(const std::map<std::uint32_t, RankThreads>& ranks,
   }
   for (const auto& [what, of] : ranks_with) {
     std::string list;
-    for (const std::uint32_t rank : of) list += (list.empty() ? "" : ", ") + std::to_string(rank);
-    diagnosis.notes.push_back("Two threads are in collectives at once on rank" +
-                              std::string(of.size() == 1 ? " " : "s ") + list + ": " + what);
+    for (const std::uint32_t rank : of) {
+      if (!list.empty()) list += ", ";
+      list += std::to_string(rank);
+    }
+    diagnosis.notes.emplace_back("Two threads are in collectives at once on rank" +
+                                 std::string(of.size() == 1 ? " " : "s ") + list + ": " + what);
   }
 }
 

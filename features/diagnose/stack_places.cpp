@@ -154,51 +154,60 @@ bool is_backward(const StackFrame& frame) {
          (bare_name(frame) == "backward" && has(frame.place, "torch/autograd/__init__.py"));
 }
 
+// Whether a weak frame is more specific than what the frames within it show.
+bool says_more(WaitPlace place, const FoundPlace& found) {
+  if (found.frame == nullptr) return true;
+  return (found.place == WaitPlace::kDevice && place != WaitPlace::kDevice) ||
+         (found.place == WaitPlace::kCollective && place == WaitPlace::kMessage);
+}
+
+// Adds what a frame shows to what the frames within it show. Returns whether this decides.
+bool add_frame(const StackFrame& frame, FoundPlace& found) {
+  if (frame.place == "pipesim") {
+    found.place = place_of_ours(frame.function);
+    found.op = frame.function.substr(0, frame.function.find(" ("));
+    found.frame = &frame;
+    return true;
+  }
+  const Meaning* meaning = meaning_of(frame);
+  if (meaning == nullptr) {
+    if (found.frame == nullptr && is_any(bare_name(frame), kDeviceMethods)) {
+      found.place = WaitPlace::kDevice;
+      found.op = std::string(bare_name(frame));
+      found.frame = &frame;
+    }
+    return false;
+  }
+  if (meaning->place == WaitPlace::kUnknown) return false;
+  const bool weak = meaning->how == How::kWeak;
+  if (!weak || says_more(meaning->place, found)) {
+    found.place = meaning->place;
+    found.op = op_of(frame, *meaning);
+    found.frame = &frame;
+  }
+  const bool of_work = weak && meaning->function == "c10d::Work::wait";
+  found.only_waits_for_work = found.only_waits_for_work || of_work;
+  return !weak;
+}
+
+// Returns the backward pass or the lock that a stack without a known name waits in.
+FoundPlace unnamed_place(const std::vector<StackFrame>& frames) {
+  const auto user = std::find_if(frames.begin(), frames.end(), is_of_user);
+  const auto backward = std::find_if(frames.begin(), user, is_backward);
+  if (backward != user) return {WaitPlace::kBackward, "backward", &*backward, false};
+  const auto lock = std::find_if(frames.begin(), frames.end(), is_lock);
+  if (lock == frames.end()) return {};
+  return {WaitPlace::kLock, lock->function, &*lock, false};
+}
+
 }  // namespace
 
 FoundPlace find_place(const std::vector<StackFrame>& frames) {
   FoundPlace found;
-  const auto say = [&](WaitPlace place, std::string op, const StackFrame& frame) {
-    found.place = place;
-    found.op = std::move(op);
-    found.frame = &frame;
-  };
   for (const StackFrame& frame : frames) {
-    if (frame.place == "pipesim") {
-      say(place_of_ours(frame.function), frame.function.substr(0, frame.function.find(" (")),
-          frame);
-      return found;
-    }
-    const Meaning* meaning = meaning_of(frame);
-    if (meaning == nullptr) {
-      if (found.frame == nullptr && is_any(bare_name(frame), kDeviceMethods)) {
-        say(WaitPlace::kDevice, std::string(bare_name(frame)), frame);
-      }
-      continue;
-    }
-    if (meaning->place == WaitPlace::kUnknown) continue;
-    if (meaning->how == How::kWeak) {
-      const bool says_more =
-          found.frame == nullptr ||
-          (found.place == WaitPlace::kDevice && meaning->place != WaitPlace::kDevice) ||
-          (found.place == WaitPlace::kCollective && meaning->place == WaitPlace::kMessage);
-      if (says_more) say(meaning->place, op_of(frame, *meaning), frame);
-      found.only_waits_for_work =
-          found.only_waits_for_work || meaning->function == "c10d::Work::wait";
-      continue;
-    }
-    say(meaning->place, op_of(frame, *meaning), frame);
-    return found;
+    if (add_frame(frame, found)) return found;
   }
-  if (found.frame != nullptr) return found;
-  for (const StackFrame& frame : frames) {
-    if (is_backward(frame)) say(WaitPlace::kBackward, "backward", frame);
-    if (found.frame != nullptr) return found;
-    if (is_of_user(frame)) break;
-  }
-  const auto lock = std::find_if(frames.begin(), frames.end(), is_lock);
-  if (lock != frames.end()) say(WaitPlace::kLock, lock->function, *lock);
-  return found;
+  return found.frame != nullptr ? found : unnamed_place(frames);
 }
 
 bool waits_for_thread(const std::vector<StackFrame>& frames) {

@@ -160,7 +160,7 @@ void StallReports::add_notes(std::vector<models::OutsideText>& notes) const {
     std::vector<std::string> names(stalled.tensors.begin(), stalled.tensors.end());
     const std::size_t count = names.size();
     names.resize(std::min(kMaxNamed, count));
-    notes.push_back(
+    notes.emplace_back(
         fmt::format("Horovod waits for rank {} to submit {}{}", rank, fmt::join(names, ", "),
                     count > kMaxNamed ? fmt::format(" and {} more", count - kMaxNamed) : ""));
   }
@@ -172,7 +172,7 @@ void StallReports::add_notes(std::vector<models::OutsideText>& notes) const {
     if (silent.empty()) continue;
     constexpr std::size_t kMaxSilent = 16;
     silent.resize(std::min(kMaxSilent, silent.size()));
-    notes.push_back(fmt::format(
+    notes.emplace_back(fmt::format(
         "XLA: {} of {} devices wait in a rendezvous; no line shows that device{} {} {} arrived. "
         "Devices stand for ranks here",
         meeting.waiting.size(), meeting.members.size(), silent.size() == 1 ? "" : "s",
