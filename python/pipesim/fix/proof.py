@@ -26,6 +26,7 @@ from pipesim.why.traces import GroupKey, Trace
 # Sources of a difference after which one recording proves little.
 _CHANCE = ("each rank reads its own clock", "random", "the store", "the file system")
 _OTHER_RESULT = "what goes in is equal"
+_LEAST_SECONDS = 5.0  # without progress; the machine can be busier than in the traced run
 _VARIATIONS = 2  # further recordings, with other seeds and delays
 
 
@@ -71,7 +72,7 @@ class Prover:
         self._case, self._nursery, self._check = case, nursery, check
         self._settings = dataclasses.replace(
             settings, trace=None, output="none", progress=False,
-            seconds=min(settings.seconds, max(2.0, 3 * seconds)),
+            seconds=min(settings.seconds, max(_LEAST_SECONDS, 3 * seconds)),
         )  # fmt: skip
         self._before = [_before(case, trace) for trace in case.traces]
         self._original = [read_calls(record, rank)[0] for rank in range(settings.ranks)]
