@@ -415,6 +415,19 @@ void HangReports::add_fr_traces(models::Evidence& evidence) const {
   }
 }
 
+// Returns the op of a fingerprint, which does not show whether its sizes are of the input or of the
+// output.
+models::RecordedOp HangReports::op_of(const Fingerprint& fingerprint) {
+  models::RecordedOp op;
+  op.name = fingerprint.op;
+  const bool outputs = op.operation() == models::Operation::kScatter;
+  models::TensorSizes& sizes = outputs ? op.output_sizes : op.input_sizes;
+  sizes.push_back(shape_of(fingerprint.shape));
+  std::vector<models::OutsideText>& types = outputs ? op.output_types : op.input_types;
+  types.push_back(fingerprint.types);
+  return op;
+}
+
 // Adds each pair of mismatched calls as one call of a group whose other members are unknown. A
 // report of an older version of PyTorch names a single rank, whose call differs from the calls of
 // other ranks; the ranks of all such reports count as one group.
@@ -457,14 +470,7 @@ void HangReports::add_fingerprints(models::Evidence& evidence) const {
       made.group = number;
       made.sequence = calls.at(*known).fingerprint->sequence;
       made.place = call.place;
-      models::RecordedOp& op = made.ops.emplace_back();
-      op.name = call.fingerprint->op;
-      // The report does not show whether these are the sizes of the input or of the output.
-      const bool outputs = op.operation() == models::Operation::kScatter;
-      models::TensorSizes& sizes = outputs ? op.output_sizes : op.input_sizes;
-      sizes.push_back(shape_of(call.fingerprint->shape));
-      std::vector<models::OutsideText>& types = outputs ? op.output_types : op.input_types;
-      types.push_back(call.fingerprint->types);
+      made.ops.push_back(op_of(*call.fingerprint));
       evidence.ranks[rank].has_dump = true;
       evidence.ranks[rank].calls.push_back(std::move(made));
     }

@@ -86,6 +86,7 @@ class HangReports {
   bool take_fingerprint(const LogLine& line, const models::EvidencePlace& place);
   static std::optional<Fingerprint> fingerprint(std::string_view text);
   static std::string told(const Fingerprint& fingerprint);
+  static models::RecordedOp op_of(const Fingerprint& fingerprint);
   std::optional<std::uint32_t> rank_of(const Fingerprint& fingerprint) const;
   std::optional<std::uint32_t> peer_of(const Difference& difference) const;
   void check_heading(const LogLine& line, std::string_view text);

@@ -446,6 +446,22 @@ void StackReader::choose_by_option(const std::vector<std::size_t>& processes,
   }
 }
 
+// Adds the file to the names of processes that several files name alike: processes of several hosts
+// can have one pid.
+void StackReader::name_by_files(const std::vector<std::size_t>& processes,
+                                const std::vector<std::optional<std::uint32_t>>& ranks) {
+  std::map<std::string, std::set<std::uint32_t>> files_with;
+  for (const std::size_t i : processes) {
+    const auto name = dumps_.names.find(*ranks[i]);
+    if (name != dumps_.names.end()) files_with[name->second].insert(processes_[i].file);
+  }
+  for (const std::size_t i : processes) {
+    const auto name = dumps_.names.find(*ranks[i]);
+    if (name == dumps_.names.end() || files_with[name->second].size() < 2) continue;
+    name->second = fmt::format("{} ({})", name->second, dumps_.files[processes_[i].file]);
+  }
+}
+
 // Chooses the rank of each process by label, file name, known pid or option. Numbers the remaining
 // processes in order.
 std::vector<std::uint32_t> StackReader::choose_ranks(const std::vector<std::size_t>& processes) {
@@ -475,17 +491,7 @@ std::vector<std::uint32_t> StackReader::choose_ranks(const std::vector<std::size
     dumps_.names[next] = "process " + name.substr(0, name.find(':'));
     dumps_.numbered = true;
   }
-  // Processes of several hosts can have one pid: the files tell them apart.
-  std::map<std::string, std::set<std::uint32_t>> files_with;
-  for (const std::size_t i : open) {
-    const auto name = dumps_.names.find(*ranks[i]);
-    if (name != dumps_.names.end()) files_with[name->second].insert(processes_[i].file);
-  }
-  for (const std::size_t i : open) {
-    const auto name = dumps_.names.find(*ranks[i]);
-    if (name == dumps_.names.end() || files_with[name->second].size() < 2) continue;
-    name->second = fmt::format("{} ({})", name->second, dumps_.files[processes_[i].file]);
-  }
+  name_by_files(open, ranks);
   std::vector<std::uint32_t> chosen;
   for (const std::size_t i : processes) chosen.push_back(*ranks[i]);
   return chosen;

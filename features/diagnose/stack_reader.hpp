@@ -82,6 +82,8 @@ class StackReader {
                   const std::vector<std::uint32_t>& ranks);
   void choose_by_option(const std::vector<std::size_t>& processes,
                         std::vector<std::optional<std::uint32_t>>& ranks);
+  void name_by_files(const std::vector<std::size_t>& processes,
+                     const std::vector<std::optional<std::uint32_t>>& ranks);
   std::vector<std::uint32_t> choose_ranks(const std::vector<std::size_t>& processes);
 
   models::StackDumps dumps_;
