@@ -1,11 +1,11 @@
 # Writes the man pages and the shell completions, as the program prints them. `cmake --install` runs
 # this script.
 #
-# Input: pipesim_program; folder (output).
+# Input: pipesim_program, a command; folder (output).
 
 function(pipesim_write file)
   execute_process(
-    COMMAND "${pipesim_program}" ${ARGN}
+    COMMAND ${pipesim_program} ${ARGN}
     OUTPUT_FILE "${folder}/${file}"
     RESULT_VARIABLE status)
   if(NOT status EQUAL 0)
@@ -14,7 +14,7 @@ function(pipesim_write file)
 endfunction()
 
 execute_process(
-  COMMAND "${pipesim_program}" help --list
+  COMMAND ${pipesim_program} help --list
   OUTPUT_VARIABLE commands
   OUTPUT_STRIP_TRAILING_WHITESPACE
   RESULT_VARIABLE status)

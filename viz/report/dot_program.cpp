@@ -74,7 +74,9 @@ int run(std::array<std::string, 6> command, const std::string& errors) {
   int status = 0;
   while (::waitpid(child, &status, 0) == -1 && errno == EINTR) {
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  // Where the C library cannot report it, as under qemu-user, this says that there is no program.
+  return code == 127 ? -1 : code;
 }
 
 }  // namespace
