@@ -74,50 +74,56 @@ bool FactsReader::read(const std::string& text, models::Diagnostics& diagnostics
   }
   evidence_.format = "facts";
   const models::EvidencePlace place{static_cast<std::uint32_t>(evidence_.files.size()), 0};
-  evidence_.files.push_back(name);
+  evidence_.files.emplace_back(name);
   if (const auto size = fact_number(root, "world_size"); size && *size > 0) at(*size - 1);
   const std::string host = fact_text(root, "host");
-  for (const YamlValue& it : fact_list(root, "ranks")) {
-    models::ProcessStanding process;
-    process.id = fact_process(it, host);
-    process.name = models::process_name(process.id);
-    process.place = place;
-    const auto rank = fact_rank(it);
-    const std::string state = fact_text(it, "state");
-    if (state == "stopped" || state == "tracing stop") {
-      process.state = ProcessState::kStopped;
-      process.reason = state == "stopped" ? fmt::format(
-                                                "a signal stopped it; 'kill -CONT {}' lets "
-                                                "it continue",
-                                                process.id.pid)
-                                          : "a debugger stopped it";
-    } else if (state == "disk sleep") {
-      const std::string wait = fact_text(it, "wchan");
-      notes_.emplace_back(fmt::format(
-          "The kernel blocks {}: state D{}",
-          rank ? fmt::format("rank {} ({})", *rank, process.name) : std::string(process.name),
-          wait.empty() ? "" : ", in " + wait));
-    }
-    if (rank) {
-      named_.insert(*rank);
-      at(*rank).process = std::move(process);
-    } else if (process.state == ProcessState::kStopped) {
-      evidence_.unplaced.push_back(std::move(process));
-    }
-  }
-  for (const YamlValue& it : fact_list(root, "gone")) {
-    const auto rank = fact_rank(it);
-    if (!rank) continue;
-    named_.insert(*rank);
-    models::ProcessStanding& process = at(*rank).process;
-    // An elastic job may have started the rank again, on another host.
-    if (!process.id.pid.empty()) continue;
-    process = {ProcessState::kDead, {}, {}, place, fact_process(it, host)};
-    process.name = models::process_name(process.id);
-    const std::string why = fact_text(it, "why");
-    process.reason = why.empty() ? fmt::format("no process of it is left on {}", host) : why;
-  }
+  for (const YamlValue& it : fact_list(root, "ranks")) add_process(it, host, place);
+  for (const YamlValue& it : fact_list(root, "gone")) add_gone(it, host, place);
   return true;
+}
+
+// Adds the process of a rank, or one of unknown rank if it is stopped.
+void FactsReader::add_process(const YamlValue& object, const std::string& host,
+                              models::EvidencePlace place) {
+  models::ProcessStanding process;
+  process.id = fact_process(object, host);
+  process.name = models::process_name(process.id);
+  process.place = place;
+  const auto rank = fact_rank(object);
+  const std::string state = fact_text(object, "state");
+  if (state == "stopped") {
+    process.state = ProcessState::kStopped;
+    process.reason =
+        fmt::format("a signal stopped it; 'kill -CONT {}' lets it continue", process.id.pid);
+  } else if (state == "tracing stop") {
+    process.state = ProcessState::kStopped;
+    process.reason = "a debugger stopped it";
+  } else if (state == "disk sleep") {
+    const std::string who = rank ? fmt::format("rank {} ({})", *rank, process.name) : process.name;
+    const std::string wait = fact_text(object, "wchan");
+    notes_.emplace_back(
+        fmt::format("The kernel blocks {}: state D{}", who, wait.empty() ? "" : ", in " + wait));
+  }
+  if (rank) {
+    named_.insert(*rank);
+    at(*rank).process = std::move(process);
+  } else if (process.state == ProcessState::kStopped) {
+    evidence_.unplaced.push_back(std::move(process));
+  }
+}
+
+void FactsReader::add_gone(const YamlValue& object, const std::string& host,
+                           models::EvidencePlace place) {
+  const auto rank = fact_rank(object);
+  if (!rank) return;
+  named_.insert(*rank);
+  models::ProcessStanding& process = at(*rank).process;
+  // An elastic job may have started the rank again, on another host.
+  if (!process.id.pid.empty()) return;
+  process = {ProcessState::kDead, {}, {}, place, fact_process(object, host)};
+  process.name = models::process_name(process.id);
+  const std::string why = fact_text(object, "why");
+  process.reason = why.empty() ? fmt::format("no process of it is left on {}", host) : why;
 }
 
 std::vector<models::OutsideText> FactsReader::notes() const {

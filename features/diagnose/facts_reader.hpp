@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/document/yaml_document.hpp"
 #include "models/graph/diagnostics.hpp"
 #include "models/outside_text.hpp"
 
@@ -32,6 +33,8 @@ class FactsReader {
 
  private:
   models::RankEvidence& at(std::uint32_t rank);
+  void add_process(const YamlValue& object, const std::string& host, models::EvidencePlace place);
+  void add_gone(const YamlValue& object, const std::string& host, models::EvidencePlace place);
 
   models::Evidence evidence_;
   std::set<std::uint32_t> named_;  // ranks that some file names
