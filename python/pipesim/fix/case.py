@@ -1,4 +1,4 @@
-"""What is known about a hang: where the ranks part, what led there, and the source around it."""
+"""The facts about a hang: where the ranks part, what led there, and the source around it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Case:
     def is_installed(self, path: str) -> bool:
         return _INSTALLED.search(path) is not None
 
-    # Where the ranks part
+    # The parting
 
     @property
     def tests(self) -> Iterator[Parting]:

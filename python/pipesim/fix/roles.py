@@ -1,4 +1,4 @@
-"""Which values are a role: a plain function of the rank, such as `stage = rank // 2`.
+"""Finds roles: values that are a plain function of the rank, such as `stage = rank // 2`.
 
 Roles differ between ranks on purpose, so no edit makes them equal. A value that also depends on
 something else, such as the step, is not a role.

@@ -59,7 +59,7 @@ class Try:
 
     @property
     def thought(self) -> str:
-        """What the author must decide; empty if nothing."""
+        """Returns a decision that is left to the author, or ""."""
         return self.proposal.thought or (fewer_text(self.proof.fewer) if self.proof.fewer else "")
 
 
