@@ -496,8 +496,7 @@ void HangReports::add_notes(std::vector<models::OutsideText>& notes) const {
   for (const FrTrace& trace : trace_errors_) {
     lines.insert(
         fmt::format("torchfrtrace finds that calls differ in {} {}#{}: {}. It compares all ranks "
-                    "with one, which "
-                    "may itself be the odd one",
+                    "with one, which may itself be the straggler",
                     trace.op, trace.group, trace.sequence, trace.errors));
   }
   constexpr std::size_t kMaxLines = 8;

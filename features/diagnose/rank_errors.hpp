@@ -15,7 +15,7 @@
 
 namespace pipesim::formats {
 
-/// What an error shows about its rank.
+/// Meaning of an error for its rank.
 enum class ErrorKind : std::uint8_t {
   kOwn,       // an error that has nothing to do with other ranks
   kTimeout,   // the rank waited for others until a timeout

@@ -28,7 +28,7 @@ using Texts = std::vector<std::string>;
 
 namespace {
 
-/// What the report of some evidence must and must not say.
+/// The words that the report of some evidence must and must not have.
 struct Expected {
   std::string evidence;  // path below ../shared/data
   std::string verdict;

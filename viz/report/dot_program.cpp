@@ -75,7 +75,7 @@ int run(std::array<std::string, 6> command, const std::string& errors) {
   while (::waitpid(child, &status, 0) == -1 && errno == EINTR) {
   }
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  // Where the C library cannot report it, as under qemu-user, this says that there is no program.
+  // The C library cannot always report a missing program: under qemu-user its child exits with 127.
   return code == 127 ? -1 : code;
 }
 

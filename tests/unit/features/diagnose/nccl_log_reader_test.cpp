@@ -252,7 +252,7 @@ TEST_CASE("an error of a rank itself, before any timeout, is the reason",
   CHECK(found.roots.empty());
 }
 
-TEST_CASE("an error after which the rank went on is told, and blames nobody",
+TEST_CASE("an error after which the rank went on is reported, and blames nobody",
           "[formats][nccl_log_reader]") {
   const std::string text =
       "[default1]:Traceback (most recent call last):\n"
@@ -359,7 +359,7 @@ TEST_CASE("a fingerprint without tensors garbles that of its peer", "[formats][n
         "Mismatched calls, ranks numbered in their group: rank 0's call and rank 1 barrier #5");
 }
 
-TEST_CASE("torchfrtrace's errors are told, and blame nobody", "[formats][nccl_log_reader]") {
+TEST_CASE("torchfrtrace's errors are reported, and blame nobody", "[formats][nccl_log_reader]") {
   const auto reader = read(
       "Collective sequence number: 3 has errors\ninternal record id: 2\ngroup info: dp:nccl\n"
       "collective: nccl:all_reduce\nexpected ranks: {0, 1, 2}\ncollective state: scheduled\n"

@@ -93,7 +93,7 @@ TEST_CASE("exceptions of C++ that end a process are errors", "[formats][rank_err
   CHECK(errors.by_rank().at(1).front().kind == ErrorKind::kOwn);
 }
 
-TEST_CASE("errors that follow from other ranks are told apart", "[formats][rank_errors]") {
+TEST_CASE("errors that follow from other ranks are recognized", "[formats][rank_errors]") {
   using formats::kind_of_error;
   const std::string gloo = "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/";
   CHECK(

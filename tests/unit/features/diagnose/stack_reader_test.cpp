@@ -206,7 +206,7 @@ TEST_CASE("in the backward pass, an idle thread waits, and a busy one shows noth
   CHECK(models::diagnose(read(text)).verdict == StackVerdict::kUndecided);
 }
 
-TEST_CASE("a rank with data workers is no launcher, and its workers are told",
+TEST_CASE("a rank with data workers is no launcher, and its workers are reported",
           "[formats][stack_reader]") {
   const std::string input =
       "    select (selectors.py:1)\n    _try_get_data (torch/utils/data/dataloader.py:1)\n"
@@ -256,7 +256,7 @@ TEST_CASE("labels of Ray and torchrun stand before stacks", "[formats][stack_rea
   }
 }
 
-TEST_CASE("two threads of a rank in collectives at once are told", "[formats][stack_reader]") {
+TEST_CASE("two threads of a rank in collectives at once are reported", "[formats][stack_reader]") {
   const auto found = models::diagnose(
       read(process("python t.py --rank 0", kAllReduce) + "Thread 80 (idle): \"saver\"\n" +
            "    gather_object (torch/distributed/c10d.py:1)\n    save (io.py:3)\n"));
