@@ -215,21 +215,16 @@ std::uint32_t Diagnoser::pending_of(std::uint32_t rank, std::uint32_t call) cons
   return at != end && at->call == call ? static_cast<std::uint32_t>(at - pending_.begin()) : kNone;
 }
 
-// Pairs sends with recvs. A send and its recv share no sequence number, so pending sends and recvs
-// with the same group, sender and receiver are paired in order.
-void Diagnoser::pair_messages() {
-  using Ends = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
-  std::map<Ends, std::array<std::vector<std::pair<std::uint32_t, std::size_t>>, 2>> ends;
-  for (std::uint32_t i = 0; i < pending_count(); ++i) {
-    const RecordedCall& of = call(i);
-    for (std::size_t op = 0; op < of.ops.size(); ++op) {
-      const RecordedOp& it = of.ops[op];
-      if (!it.message) continue;
-      const bool receives = it.target == pending_[i].rank;
-      ends[{of.group, it.source, it.target}][receives ? 1 : 0].emplace_back(i, op);
-    }
-  }
-  // A recv from any rank may match any send without a recv of its own.
+namespace {
+
+// An op of a pending call: the number of the call and that of the op in it.
+using MessageOp = std::pair<std::uint32_t, std::size_t>;
+// Pending sends (0) and recvs (1), by group, sender and receiver.
+using MessageEnds = std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>,
+                             std::array<std::vector<MessageOp>, 2>>;
+
+// Gives recvs from any rank to sends without a recv of their own.
+void match_any_source(MessageEnds& ends) {
   for (auto& [key, sides] : ends) {
     const auto& [group, source, target] = key;
     if (source != kAnyRank) continue;
@@ -242,6 +237,24 @@ void Diagnoser::pair_messages() {
       }
     }
   }
+}
+
+}  // namespace
+
+// Pairs sends with recvs. A send and its recv share no sequence number, so pending sends and recvs
+// with the same group, sender and receiver are paired in order.
+void Diagnoser::pair_messages() {
+  MessageEnds ends;
+  for (std::uint32_t i = 0; i < pending_count(); ++i) {
+    const RecordedCall& of = call(i);
+    for (std::size_t op = 0; op < of.ops.size(); ++op) {
+      const RecordedOp& it = of.ops[op];
+      if (!it.message) continue;
+      const bool receives = it.target == pending_[i].rank;
+      ends[{of.group, it.source, it.target}][receives ? 1 : 0].emplace_back(i, op);
+    }
+  }
+  match_any_source(ends);
   for (const auto& [key, sides] : ends) {
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
       for (std::size_t i = 0; i < sides[side].size(); ++i) {

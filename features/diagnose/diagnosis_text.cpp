@@ -33,6 +33,26 @@ std::string called_text(const models::GroupStanding& standing) {
   return call_number_text(standing.called) + (standing.at_least ? " or more" : "");
 }
 
+// Returns the clause that says why the job waits for a rank; empty if the list of roots says it.
+std::string clause_of_root(const models::RankEvidence& rank) {
+  const std::string& reason = rank.process.reason;
+  switch (rank.process.state) {
+    case models::ProcessState::kDead:
+      // The list of roots has the whole reason.
+      return ", whose process ended" +
+             (reason.empty() ? "" : ": " + reason.substr(0, reason.find(", ")));
+    case models::ProcessState::kStopped:
+      return ", whose process is stopped";
+    case models::ProcessState::kFailed:
+      return ", which raised an error";
+    default:
+      break;
+  }
+  if (!rank.host) return {};
+  return fmt::format(", whose host {} {}", rank.host->blocked ? "waits in" : "is in",
+                     rank.host->at);
+}
+
 class DiagnosisText {
  public:
   DiagnosisText(const DiagnosisReport& report, const TextOptions& options)
@@ -75,6 +95,7 @@ class DiagnosisText {
   void add_why();
   std::string lead() const;
   std::string lead_of_unplaced() const;
+  std::string lead_of_open_groups() const;
   std::string lead_without_calls() const;
   // Whether the root is an unknown cause in a group that may have further members.
   bool is_open_group(const DiagnosisRoot& root) const {
@@ -149,41 +170,31 @@ std::string DiagnosisText::lead() const {
   for (const DiagnosisRoot& root : diagnosis_.roots) {
     if (root.reason != RootReason::kUnexplained) ranks.push_back(root.rank);
   }
-  if (ranks.empty() && !diagnosis_.unplaced.empty()) return lead_of_unplaced();
   if (!ranks.empty()) {
-    std::string why;
-    if (ranks.size() == 1) {
-      const auto& host = evidence_.ranks[ranks.front()].host;
-      const models::ProcessStanding& process = evidence_.ranks[ranks.front()].process;
-      if (process.state == models::ProcessState::kDead) {
-        // The list of roots has the whole reason.
-        const std::string reason = process.reason.substr(0, process.reason.find(", "));
-        why = ", whose process ended" + (reason.empty() ? "" : ": " + reason);
-      } else if (process.state == models::ProcessState::kStopped) {
-        why = ", whose process is stopped";
-      } else if (process.state == models::ProcessState::kFailed) {
-        why = ", which raised an error";
-      } else if (host) {
-        why = fmt::format(", whose host {} {}", host->blocked ? "waits in" : "is in", host->at);
-      }
-    }
-    return fmt::format("The job waits for {}{}.", ranks_text(ranks), why);
+    return fmt::format("The job waits for {}{}.", ranks_text(ranks),
+                       ranks.size() == 1 ? clause_of_root(evidence_.ranks[ranks.front()]) : "");
   }
+  if (!diagnosis_.unplaced.empty()) return lead_of_unplaced();
   if (!diagnosis_.suspects.empty()) {
     for (const models::Suspect& suspect : diagnosis_.suspects) ranks.push_back(suspect.rank);
     return fmt::format("Not enough to tell who is to blame; look at {} first.", ranks_text(ranks));
   }
   if (explanation.verdict != Verdict::kLimit) return {};
-  if (diagnosis_.pending == 0) return lead_without_calls();
+  return diagnosis_.pending == 0 ? lead_without_calls() : lead_of_open_groups();
+}
+
+// Names the ranks that wait in groups of unknown members.
+std::string DiagnosisText::lead_of_open_groups() const {
+  std::vector<std::uint32_t> ranks;
   for (const DiagnosisRoot& root : diagnosis_.roots) {
     if (is_open_group(root)) ranks.push_back(root.first.from.rank);
   }
+  if (ranks.empty()) return "Not enough to tell who is to blame.";
   std::sort(ranks.begin(), ranks.end());
-  return ranks.empty() ? "Not enough to tell who is to blame."
-                       : fmt::format(
-                             "Not enough to tell who is to blame: nothing shows who else is "
-                             "in the groups in which {} wait{}.",
-                             ranks_text(ranks), ranks.size() == 1 ? "s" : "");
+  return fmt::format(
+      "Not enough to tell who is to blame: nothing shows who else is in the groups in which {} "
+      "wait{}.",
+      ranks_text(ranks), ranks.size() == 1 ? "s" : "");
 }
 
 // Reports hosts that wait although no recorded call is pending.

@@ -166,10 +166,10 @@ std::vector<OutsideText> reopen_failed_calls(Evidence& evidence) {
       progress.completed =
           std::min(progress.completed, static_cast<std::int64_t>(call->sequence) - 1);
     }
-    notes.push_back("Rank " + std::to_string(rank) + "'s " +
-                    call_name(*call, evidence.groups[call->group], rank) + "#" +
-                    std::to_string(call->sequence) + " is over, but cannot be done: rank " +
-                    std::to_string(absent) + " has not called it. It failed or timed out");
+    notes.emplace_back("Rank " + std::to_string(rank) + "'s " +
+                       call_name(*call, evidence.groups[call->group], rank) + "#" +
+                       std::to_string(call->sequence) + " is over, but cannot be done: rank " +
+                       std::to_string(absent) + " has not called it. It failed or timed out");
   }
   constexpr std::size_t kMaxNotes = 3;
   if (notes.size() > kMaxNotes) notes.resize(kMaxNotes);
@@ -181,9 +181,7 @@ std::vector<GroupStanding> group_standings(const Evidence& evidence) {
   using Row = std::tuple<std::int64_t, std::int64_t, std::uint32_t, bool>;
   std::vector<std::map<Row, std::vector<std::uint32_t>>> rows(evidence.groups.size());
   std::vector<std::map<std::uint32_t, GroupStanding>> of_rank;
-  for (std::uint32_t rank = 0; rank < evidence.ranks.size(); ++rank) {
-    of_rank.push_back(standings_of(evidence.ranks[rank]));
-  }
+  for (const RankEvidence& rank : evidence.ranks) of_rank.push_back(standings_of(rank));
   for (std::uint32_t group = 0; group < evidence.groups.size(); ++group) {
     bool any_pending = false;
     for (const std::uint32_t rank : evidence.groups[group].ranks) {

@@ -7,6 +7,36 @@
 
 namespace pipesim::app {
 
+namespace {
+
+// Parts of lines by which a log is recognized.
+std::vector<Mark> marks_of_logs() {
+  return {{"WorkNCCL("},
+          {"NCCL INFO "},
+          {"NCCL WARN "},
+          {"NCCL work: "},
+          {"last enqueued work: "},
+          {"WorkHCCL("},
+          {"HCCL work: "},
+          {"ProcessGroupHCCL.cpp"},
+          {"ProcessGroupNCCL.cpp"},
+          {"ProcessGroupNCCL failed"},
+          {"missing ranks: {"},
+          {"Culprit rank "},
+          {"failed to pass monitoredBarrier"},
+          {"Detected mismatch between collectives"},
+          {"Root Cause (first observed failure)"},
+          {"mpirun noticed that process rank "},
+          {"terminate called after throwing"},
+          {"stall_inspector.cc"},
+          {"waiting for all participants to arrive at rendezvous"},
+          {"This thread has been waiting for `"},
+          {": Traceback (most"},
+          {"]:Traceback (most"}};
+}
+
+}  // namespace
+
 std::span<const EvidenceFormat> evidence_formats() {
   static const std::vector<EvidenceFormat> kFormats = {
       {.name = "flight-recorder",
@@ -19,28 +49,7 @@ std::span<const EvidenceFormat> evidence_formats() {
        .read = read_flight_recorder},
       {.name = "nccl-log",
        .about = "the output of a PyTorch job: the watchdog's timeouts, and NCCL's own lines",
-       .text_marks = {{"WorkNCCL("},
-                      {"NCCL INFO "},
-                      {"NCCL WARN "},
-                      {"NCCL work: "},
-                      {"last enqueued work: "},
-                      {"WorkHCCL("},
-                      {"HCCL work: "},
-                      {"ProcessGroupHCCL.cpp"},
-                      {"ProcessGroupNCCL.cpp"},
-                      {"ProcessGroupNCCL failed"},
-                      {"missing ranks: {"},
-                      {"Culprit rank "},
-                      {"failed to pass monitoredBarrier"},
-                      {"Detected mismatch between collectives"},
-                      {"Root Cause (first observed failure)"},
-                      {"mpirun noticed that process rank "},
-                      {"terminate called after throwing"},
-                      {"stall_inspector.cc"},
-                      {"waiting for all participants to arrive at rendezvous"},
-                      {"This thread has been waiting for `"},
-                      {": Traceback (most"},
-                      {"]:Traceback (most"}},
+       .text_marks = marks_of_logs(),
        .large = true,
        .read = read_nccl_logs},
       {.name = "oneflow",

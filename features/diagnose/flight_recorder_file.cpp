@@ -418,6 +418,9 @@ class Merger {
     if (evidence_.ranks.size() <= rank) evidence_.ranks.resize(rank + 1);
   }
   void find_groups();
+  std::set<std::string> add_described_groups(const FlightRecorderDump& dump);
+  void add_group(std::uint32_t rank, const std::string& name, const std::string& description,
+                 const std::vector<std::uint32_t>& ranks, bool all_members);
   void add_gaps(const FlightRecorderDump& dump);
   void add(FlightRecorderDump& dump);
   void add_status(const FlightRecorderDump& dump, models::RankEvidence& rank);
@@ -429,6 +432,7 @@ class Merger {
   }
 
   std::vector<FlightRecorderDump> dumps_;
+  std::map<std::pair<std::string, std::vector<std::uint32_t>>, std::uint32_t> known_groups_;
   std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> group_of_;
   Evidence evidence_;
 };
@@ -444,39 +448,18 @@ std::string own_group(const FlightRecorderDump::Entry& entry) {
 // it: nothing shows that a group without a name is the same on two ranks, and the default group has
 // all ranks. gloo's only configuration has no name, and the members of its latest group.
 void Merger::find_groups() {
-  std::map<std::pair<std::string, std::vector<std::uint32_t>>, std::uint32_t> known;
-  const auto add = [&](std::uint32_t rank, const std::string& name, const std::string& description,
-                       const std::vector<std::uint32_t>& ranks, bool all_members) {
-    const auto next = static_cast<std::uint32_t>(evidence_.groups.size());
-    const auto [at, is_new] = known.emplace(std::pair(name, ranks), next);
-    const bool is_named = !name.starts_with('\n');
-    if (is_new) {
-      evidence_.groups.push_back({is_named ? name : "", description, ranks, all_members});
-    }
-    group_of_.emplace(std::pair(rank, name), at->second);
-  };
   struct Untold {
     std::string description;
     std::set<std::uint32_t> ranks;
   };
   std::map<std::string, Untold> untold;
   for (const FlightRecorderDump& dump : dumps_) {
-    std::set<std::string> used;
-    for (const auto& entry : dump.entries) used.insert(own_group(entry));
-    std::set<std::string> told;
-    for (const auto& group : dump.groups) {
-      if (group.ranks.empty() || group.name.empty()) continue;
-      told.insert(group.name);
-      // A rank that calls something in a group is a member.
-      std::set<std::uint32_t> ranks(group.ranks.begin(), group.ranks.end());
-      if (used.count(group.name) > 0) ranks.insert(dump.rank);
-      add(dump.rank, group.name, group.description, {ranks.begin(), ranks.end()}, true);
-    }
+    const std::set<std::string> told = add_described_groups(dump);
     for (const auto& entry : dump.entries) {
       const std::string name = own_group(entry);
       if (told.count(name) > 0) continue;
       if (entry.group.empty()) {
-        add(dump.rank, name, entry.description, {dump.rank}, false);
+        add_group(dump.rank, name, entry.description, {dump.rank}, false);
         continue;
       }
       Untold& group = untold[name];
@@ -490,9 +473,36 @@ void Merger::find_groups() {
       for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) group.ranks.insert(rank);
     }
     for (const std::uint32_t rank : callers) {
-      add(rank, name, group.description, {group.ranks.begin(), group.ranks.end()}, false);
+      add_group(rank, name, group.description, {group.ranks.begin(), group.ranks.end()}, false);
     }
   }
+}
+
+// Adds the groups that the configuration of a dump describes, and returns their names.
+std::set<std::string> Merger::add_described_groups(const FlightRecorderDump& dump) {
+  std::set<std::string> used;
+  for (const auto& entry : dump.entries) used.insert(own_group(entry));
+  std::set<std::string> described;
+  for (const auto& group : dump.groups) {
+    if (group.ranks.empty() || group.name.empty()) continue;
+    described.insert(group.name);
+    // A rank that calls something in a group is a member.
+    std::set<std::uint32_t> ranks(group.ranks.begin(), group.ranks.end());
+    if (used.count(group.name) > 0) ranks.insert(dump.rank);
+    add_group(dump.rank, group.name, group.description, {ranks.begin(), ranks.end()}, true);
+  }
+  return described;
+}
+
+void Merger::add_group(std::uint32_t rank, const std::string& name, const std::string& description,
+                       const std::vector<std::uint32_t>& ranks, bool all_members) {
+  const auto next = static_cast<std::uint32_t>(evidence_.groups.size());
+  const auto [at, is_new] = known_groups_.emplace(std::pair(name, ranks), next);
+  if (is_new) {
+    const bool is_named = !name.starts_with('\n');
+    evidence_.groups.push_back({is_named ? name : "", description, ranks, all_members});
+  }
+  group_of_.emplace(std::pair(rank, name), at->second);
 }
 
 // Adds what the dumps do not record, although a rank can be blocked in it.

@@ -502,7 +502,7 @@ void HangReports::add_notes(std::vector<models::OutsideText>& notes) const {
   constexpr std::size_t kMaxLines = 8;
   for (const std::string& line : lines) {
     if (notes.size() > kMaxLines) break;
-    notes.push_back(line);
+    notes.emplace_back(line);
   }
 }
 

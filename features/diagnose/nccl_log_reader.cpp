@@ -593,7 +593,7 @@ void NcclLogReader::add_notes_of_unplaced(std::vector<models::OutsideText>& note
   count(works_);
   count(counts_);
   if (unplaced > 0) {
-    notes.push_back(fmt::format(
+    notes.emplace_back(fmt::format(
         "Timeouts whose rank in the job is not known: {} (they number it in their group only)",
         unplaced));
   }
@@ -602,8 +602,8 @@ void NcclLogReader::add_notes_of_unplaced(std::vector<models::OutsideText>& note
     if (numbered.count(rank) == 0) alarmed.push_back(rank);
   }
   if (alarmed.empty()) return;
-  notes.push_back(fmt::format("A call failed on rank{} {}; no line says which",
-                              alarmed.size() == 1 ? "" : "s", fmt::join(alarmed, ", ")));
+  notes.emplace_back(fmt::format("A call failed on rank{} {}; no line says which",
+                                 alarmed.size() == 1 ? "" : "s", fmt::join(alarmed, ", ")));
 }
 
 std::vector<models::OutsideText> NcclLogReader::notes() const {
@@ -613,9 +613,9 @@ std::vector<models::OutsideText> NcclLogReader::notes() const {
   }
   for (const auto& [what, count] : link_errors_) {
     const bool no_answer = what.starts_with("status 12 ") || what.find("(12") != std::string::npos;
-    notes.push_back(fmt::format("NET/IB ended in an error {} time{}: {}{}", count,
-                                count == 1 ? "" : "s", what,
-                                no_answer ? " (no answer, after all retries)" : ""));
+    notes.emplace_back(fmt::format("NET/IB ended in an error {} time{}: {}{}", count,
+                                   count == 1 ? "" : "s", what,
+                                   no_answer ? " (no answer, after all retries)" : ""));
   }
   add_notes_of_unplaced(notes);
   reports_.add_notes(notes);
@@ -628,8 +628,8 @@ std::vector<models::OutsideText> NcclLogReader::notes() const {
 void NcclLogReader::add_notes_of_errors(std::vector<models::OutsideText>& notes) const {
   for (const auto& [rank, error] : own_errors()) {
     if (first_dead() == rank) continue;  // it is named anyway
-    notes.push_back(fmt::format("Rank {} raised an error of its own{}: {}", rank,
-                                error.went_on ? ", and went on" : "", error.text));
+    notes.emplace_back(fmt::format("Rank {} raised an error of its own{}: {}", rank,
+                                   error.went_on ? ", and went on" : "", error.text));
   }
   std::map<std::string, std::vector<std::uint32_t>> lost_at;
   for (const auto& [rank, errors] : errors_.by_rank()) {
@@ -640,13 +640,13 @@ void NcclLogReader::add_notes_of_errors(std::vector<models::OutsideText>& notes)
   std::size_t told = 0;
   for (const auto& [at, ranks] : lost_at) {
     if (told++ == kMaxPlaces) break;
-    notes.push_back(fmt::format("Lost the connection to a peer in {}: rank{} {}", at,
-                                ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", ")));
+    notes.emplace_back(fmt::format("Lost the connection to a peer in {}: rank{} {}", at,
+                                   ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", ")));
   }
   const auto first = launcher_.first();
   if (!first || first_dead()) return;  // a rank to blame is named anyway
   const ProcessEnd& end = launcher_.ends().at(*first);
-  notes.push_back(fmt::format("The launcher saw rank {} end first: {}", *first, end.text()));
+  notes.emplace_back(fmt::format("The launcher saw rank {} end first: {}", *first, end.text()));
 }
 
 }  // namespace pipesim::formats
