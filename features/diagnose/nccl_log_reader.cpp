@@ -609,7 +609,7 @@ void NcclLogReader::add_notes_of_unplaced(std::vector<models::OutsideText>& note
 std::vector<models::OutsideText> NcclLogReader::notes() const {
   std::vector<models::OutsideText> notes;
   for (const auto& [id, init] : inits_) {
-    if (init.done.size() < init.ranks) notes.push_back(note_of(id, init));
+    if (init.done.size() < init.ranks) notes.emplace_back(note_of(id, init));
   }
   for (const auto& [what, count] : link_errors_) {
     const bool no_answer = what.starts_with("status 12 ") || what.find("(12") != std::string::npos;

@@ -95,6 +95,18 @@ bool has_dumps(const models::Evidence& evidence) {
                      [](const auto& rank) { return rank.has_dump && rank.complete; });
 }
 
+// Returns the step for a rank whose host is at a known place.
+std::string host_step(std::uint32_t rank, const std::string& at) {
+  if (at.starts_with("its data loader")) {
+    return fmt::format(
+        "py-spy dump --subprocesses --pid PID, of rank {}: where are its data "
+        "workers?",
+        rank);
+  }
+  return fmt::format("look at what rank {} does in {}, and dump its stack again: does it move?",
+                     rank, at);
+}
+
 void add_for_roots(const models::Evidence& evidence, const models::Diagnosis& diagnosis,
                    std::vector<std::string>& steps) {
   std::vector<std::uint32_t> unseen;
@@ -108,15 +120,8 @@ void add_for_roots(const models::Evidence& evidence, const models::Diagnosis& di
       case RootReason::kNotCalled:
         if (!evidence.ranks[root.rank].host) {
           unseen.push_back(root.rank);
-        } else if (evidence.ranks[root.rank].host->at.starts_with("its data loader")) {
-          steps.push_back(
-              fmt::format("py-spy dump --subprocesses --pid PID, of rank {}: where are its data "
-                          "workers?",
-                          root.rank));
         } else {
-          steps.push_back(fmt::format(
-              "look at what rank {} does in {}, and dump its stack again: does it move?", root.rank,
-              evidence.ranks[root.rank].host->at));
+          steps.push_back(host_step(root.rank, evidence.ranks[root.rank].host->at));
         }
         break;
       case RootReason::kDeviceStopped:

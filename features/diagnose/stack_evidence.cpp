@@ -6,6 +6,8 @@
 #include <set>
 #include <tuple>
 
+#include <fmt/format.h>
+
 namespace pipesim::models {
 namespace {
 
@@ -234,8 +236,9 @@ void note_two_threads(const std::map<std::uint32_t, RankThreads>& ranks,
       if (!list.empty()) list += ", ";
       list += std::to_string(rank);
     }
-    diagnosis.notes.emplace_back("Two threads are in collectives at once on rank" +
-                                 std::string(of.size() == 1 ? " " : "s ") + list + ": " + what);
+    diagnosis.notes.emplace_back(
+        fmt::format("Two threads are in collectives at once on rank{} {}: {}",
+                    of.size() == 1 ? "" : "s", list, what));
   }
 }
 
