@@ -100,7 +100,7 @@ class DumpWriter {
 std::uint32_t DumpWriter::text(const std::string& text) {
   auto& texts = result_.record.texts;
   const auto [at, is_new] = texts_.emplace(text, static_cast<std::uint32_t>(texts.size()));
-  if (is_new) texts.push_back(text);
+  if (is_new) texts.emplace_back(text);
   return at->second;
 }
 

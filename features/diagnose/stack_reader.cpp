@@ -304,7 +304,7 @@ bool StackReader::read(const std::string& text, const std::string& path,
   const std::size_t before = dumps_.threads.size();
   const std::size_t processes = processes_.size();
   const std::uint64_t others = other_lines_;
-  dumps_.files.push_back(path);
+  dumps_.files.emplace_back(path);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   const std::size_t second =
       first == std::string::npos ? first : text.find_first_not_of(" \t\r\n", first + 1);
