@@ -246,15 +246,25 @@ DumpReading read_calls(const EvidenceFormat& format, const std::vector<std::stri
   return reading;
 }
 
-DumpReading read_facts(const std::vector<std::string>& paths, const JobSoFar& /*so_far*/,
-                       const Console& console) {
-  DumpReading reading;
-  formats::FactsReader reader;
+namespace {
+
+// Gives the text of each file to `reader`.
+void read_files(const std::vector<std::string>& paths, std::size_t max_bytes,
+                const Console& console, std::vector<models::OutsideText>& notes, auto& reader) {
   const auto read = [&](const EvidenceFile& file, const std::string& text,
                         models::Diagnostics& diagnostics) {
     return reader.read(text, diagnostics, shown_path(file.path));
   };
-  read_each(paths, any_file, formats::kMaxFactsBytes, console, reading.notes, kNoEvidence, read);
+  read_each(paths, any_file, max_bytes, console, notes, kNoEvidence, read);
+}
+
+}  // namespace
+
+DumpReading read_facts(const std::vector<std::string>& paths, const JobSoFar& /*so_far*/,
+                       const Console& console) {
+  DumpReading reading;
+  formats::FactsReader reader;
+  read_files(paths, formats::kMaxFactsBytes, console, reading.notes, reader);
   reading.evidence = reader.evidence();
   for (models::OutsideText& note : reader.notes()) reading.notes.push_back(std::move(note));
   return reading;
@@ -264,11 +274,7 @@ DumpReading read_ras(const std::vector<std::string>& paths, const JobSoFar& so_f
                      const Console& console) {
   DumpReading reading;
   formats::RasReader reader;
-  const auto read = [&](const EvidenceFile& file, const std::string& text,
-                        models::Diagnostics& diagnostics) {
-    return reader.read(text, diagnostics, shown_path(file.path));
-  };
-  read_each(paths, any_file, formats::kMaxRasBytes, console, reading.notes, kNoEvidence, read);
+  read_files(paths, formats::kMaxRasBytes, console, reading.notes, reader);
   reading.evidence = reader.evidence(so_far.hangs, so_far.known);
   for (models::OutsideText& note : reader.notes()) reading.notes.push_back(std::move(note));
   return reading;

@@ -30,16 +30,6 @@ std::optional<std::uint32_t> fact_rank(const YamlValue& object) {
   return rank && *rank < models::kMaxEvidenceRanks ? rank : std::nullopt;
 }
 
-std::vector<YamlValue> fact_list(const YamlValue& object, std::string_view key) {
-  std::vector<YamlValue> objects;
-  const auto found = object.find(key);
-  if (!found || !found->is_list()) return objects;
-  found->for_each_item([&](const YamlValue& item) {
-    if (item.is_map()) objects.push_back(item);
-  });
-  return objects;
-}
-
 models::ProcessId fact_process(const YamlValue& object, const std::string& host) {
   const auto pid = object.find("pid");
   const bool known = pid && pid->integer<std::uint32_t>();
@@ -77,8 +67,8 @@ bool FactsReader::read(const std::string& text, models::Diagnostics& diagnostics
   evidence_.files.emplace_back(name);
   if (const auto size = fact_number(root, "world_size"); size && *size > 0) at(*size - 1);
   const std::string host = fact_text(root, "host");
-  for (const YamlValue& it : fact_list(root, "ranks")) add_process(it, host, place);
-  for (const YamlValue& it : fact_list(root, "gone")) add_gone(it, host, place);
+  for (const YamlValue& it : objects_of(root, "ranks")) add_process(it, host, place);
+  for (const YamlValue& it : objects_of(root, "gone")) add_gone(it, host, place);
   return true;
 }
 

@@ -2,6 +2,7 @@
 // long lines broken at the width of a terminal.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -51,6 +52,13 @@ std::string watchdog_form(std::string_view text);
 
 /// Returns `text` without leading white space.
 std::string_view unindented(std::string_view text);
+
+/// Whether `text` contains one of `parts`.
+bool has_any(std::string_view text, const auto& parts) {
+  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+  });
+}
 
 /// Returns the number at the beginning of `text`.
 template <typename Number>

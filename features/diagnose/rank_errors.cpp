@@ -13,12 +13,6 @@ constexpr std::size_t kMaxErrors = 16;  // maximum number of errors of a rank
 constexpr std::size_t kMaxErrorFrames = 200;
 constexpr std::size_t kMaxErrorText = 300;
 
-bool has_any(std::string_view text, auto&& parts) {
-  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-  });
-}
-
 // Removes the mark `[rank1]: ` that PyTorch writes before each line of an error.
 std::string_view without_mark(std::string_view text) {
   if (!text.starts_with("[rank")) return text;

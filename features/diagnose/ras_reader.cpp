@@ -366,17 +366,6 @@ std::optional<std::int64_t> number_of(const YamlValue& object, std::string_view 
   return number >= 0 ? number : std::nullopt;
 }
 
-// Returns the objects in a list; empty if the list is missing.
-std::vector<YamlValue> objects_of(const YamlValue& object, std::string_view key) {
-  std::vector<YamlValue> objects;
-  const auto found = object.find(key);
-  if (!found || !found->is_list()) return objects;
-  found->for_each_item([&](const YamlValue& item) {
-    if (item.is_map()) objects.push_back(item);
-  });
-  return objects;
-}
-
 models::ProcessId process_of(const YamlValue& object) {
   return {string_of(object, "host"), string_of(object, "pid"), string_of(object, "cuda_dev")};
 }

@@ -364,9 +364,7 @@ bool StackReader::is_launcher(const Process& process) {
   // A launcher comes first: a rank may have such a word among its own options.
   const std::string_view command = process.command;
   const std::string_view head = command.substr(0, command.find(".py"));
-  return std::any_of(kCommands.begin(), kCommands.end(), [&](std::string_view launcher) {
-    return head.find(launcher) != std::string_view::npos;
-  });
+  return has_any(head, kCommands);
 }
 
 // Whether the process is a launcher, a data worker or a server: none of them is a rank.
@@ -394,10 +392,7 @@ bool StackReader::is_helper(const Process& process) const {
     // A spawned rank has the spawner as its outermost frame, within a wrapper of its function.
     const bool spawned = has_frame(process, "_wrap") || has_frame(process, "_bootstrap");
     for (const models::StackFrame& frame : thread.frames) {
-      const bool known = std::any_of(kPlaces.begin(), kPlaces.end(), [&](std::string_view place) {
-        return frame.place.find(place) != std::string::npos;
-      });
-      if (known && !spawned) return true;
+      if (!spawned && has_any(frame.place, kPlaces)) return true;
     }
   }
   return false;

@@ -303,6 +303,16 @@ std::optional<YamlDocument> read_json(std::string_view text) {
   return read_json(text, {"a file", models::Code::kNone}, ignored);
 }
 
+std::vector<YamlValue> objects_of(const YamlValue& object, std::string_view key) {
+  std::vector<YamlValue> objects;
+  const auto found = object.find(key);
+  if (!found || !found->is_list()) return objects;
+  found->for_each_item([&](const YamlValue& item) {
+    if (item.is_map()) objects.push_back(item);
+  });
+  return objects;
+}
+
 bool add_json(std::string_view text, DocumentBuilder& builder) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || text[first] != '{') return false;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "formats/document/document_builder.hpp"
 #include "formats/document/yaml_document.hpp"
@@ -33,6 +34,9 @@ std::optional<YamlDocument> read_json(std::string_view text, const JsonKind& kin
 
 /// The same for a text that need not be JSON: returns nullopt without a message.
 std::optional<YamlDocument> read_json(std::string_view text);
+
+/// Returns the objects in the list at `key` of an object; empty if there is no such list.
+std::vector<YamlValue> objects_of(const YamlValue& object, std::string_view key);
 
 /// Adds the values in `text` to a document, with the places that yaml-cpp would give. Returns false
 /// if `text` is not a JSON object; it can still be YAML. The caller must then discard the values

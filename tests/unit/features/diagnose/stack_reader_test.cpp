@@ -187,7 +187,7 @@ TEST_CASE("a thread that waits in a call counts where the main thread waits for 
   REQUIRE(found.groups.size() == 2);
   CHECK(found.groups[1].thread == "checkpoint_0");
   CHECK(found.groups[1].op == "all_gather");
-  // A worker that waits for nobody is named next to the main thread.
+  // The report also lists a thread that waits for no other thread.
   const auto stuck =
       models::diagnose(read(process(rank(0), future) + worker + "    write (storage.py:31)\n" +
                             process(rank(1), kAllReduce)));
