@@ -12,13 +12,12 @@ from typing import Any, NamedTuple, Optional
 
 from pipesim.fix.roles import Roles
 from pipesim.fix.source import Source
+from pipesim.recorder.places import is_installed
 from pipesim.why.report import Analysis
 from pipesim.why.sites import Site
 from pipesim.why.traces import NEW_GROUP, Event, Trace
 from pipesim.why.trail import Step
 from pipesim.why.walk import Parting
-
-_INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +82,7 @@ class Case:
         return next(names, path)
 
     def is_installed(self, path: str) -> bool:
-        return _INSTALLED.search(path) is not None
+        return is_installed(path)
 
     # The parting
 

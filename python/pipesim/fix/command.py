@@ -35,9 +35,8 @@ def find(
         return None
     folder = Path(settings.out)
     record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
-    judged = program.check(str(folder), "--json", *check, capture=True)
-    hang = json.loads(judged.stdout)["hang"] if judged.stdout else None
-    case = Case(reason.analysis, record["backend"], hang)
+    judged = program.check_as_json(str(folder), *check)
+    case = Case(reason.analysis, record["backend"], judged and judged["hang"])
     prover = Prover(
         case, folder, settings, nursery, check, reason.seconds, by_chance=reason.is_new_record
     )

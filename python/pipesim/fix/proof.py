@@ -21,7 +21,7 @@ from pipesim.recorder.nursery import Nursery
 from pipesim.recorder.rank import rank_file_name
 from pipesim.recorder.report import ranks_text
 from pipesim.recorder.settings import Settings
-from pipesim.why.traces import GroupKey, Trace
+from pipesim.why.traces import GroupKey, Trace, define_group
 
 # Sources of a difference after which one recording proves little.
 _CHANCE = ("each rank reads its own clock", "random", "the store", "the file system")
@@ -104,8 +104,8 @@ class Prover:
             failed = _failure(outcome.ends)
             if failed is not None:
                 return Proof("failed", failed, 1)
-            judged = program.check(folder, "--json", *self._check, capture=True)
-            answer = json.loads(judged.stdout)["answer"] if judged.stdout else "undecided"
+            judged = program.check_as_json(folder, *self._check)
+            answer = judged["answer"] if judged is not None else "undecided"
             finished = all(end["end"] == "finished" for end in outcome.ends)
             if answer != "proved" or not finished:
                 hangs = answer in ("hang possible", "hang certain", "mismatch") or not finished
@@ -192,8 +192,7 @@ def read_calls(
         if "def" in entry and "at" in entry:
             places[entry["def"]] = entry
         elif "def" in entry and "group" in entry:
-            ranks = tuple(entry["ranks"])
-            groups[entry["def"]] = (ranks, sum(key[0] == ranks for key in groups.values()))
+            define_group(groups, entry)
         elif "call" in entry or "new_group" in entry:
             line = _line_in(places, entry.get("l"), name, lines)
             if "call" in entry:

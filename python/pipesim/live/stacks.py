@@ -111,8 +111,7 @@ def ask_server(address: server.Address, number: Optional[int], timeout: float) -
     body = server.ask(address, "dump_traceback", timeout)
     if not body:
         return Stacks(error="the debug server has not answered")
-    head = "" if number is None else f"=== Rank {number} ===\n"
-    return Stacks(head + body.decode(errors="replace"), "debug server")
+    return Stacks(_heading(number) + body.decode(errors="replace"), "debug server")
 
 
 _one_at_a_time = threading.Lock()  # the ranks can write into one file
@@ -144,8 +143,12 @@ def ask_faulthandler(
             return Stacks(error=f"{number.name}: {error.strerror}")
     if "most recent call first" not in text:
         return Stacks(error=f"the rank has written no stack after {number.name}")
-    head = "" if rank.number is None else f"=== Rank {rank.number} ===\n"
-    return Stacks(head + text, "faulthandler")
+    return Stacks(_heading(rank.number) + text, "faulthandler")
+
+
+def _heading(number: Optional[int]) -> str:
+    """Returns the line that names the rank of the stacks below it."""
+    return "" if number is None else f"=== Rank {number} ===\n"
 
 
 def _read_from(path: str, offset: int) -> str:

@@ -71,7 +71,7 @@ def calls_from_cpp(filename: str) -> bool:
 
 
 @functools.lru_cache(maxsize=None)
-def _is_installed(filename: str) -> bool:
+def is_installed(filename: str) -> bool:
     """Whether the file is in a folder of installed packages, such as site-packages."""
     return _INSTALLED.match(filename) is not None
 
@@ -84,7 +84,7 @@ def _is_shown(filename: str) -> bool:
         return filename == "<stdin>" or _CELL.match(filename) is not None
     if is_torch(filename) or filename.startswith(_PACKAGE):
         return False
-    return not filename.startswith(_STANDARD_LIBRARY) or _is_installed(filename)
+    return not filename.startswith(_STANDARD_LIBRARY) or is_installed(filename)
 
 
 def is_users(frame: Optional[FrameType]) -> bool:
@@ -204,7 +204,7 @@ class Places:
             if _is_shown(filename):
                 function = "" if name == "<module>" else frame.f_code.co_name
                 at = f"{self.name_of(filename)}:{line}"
-                found.append((at, function, _said(call), _is_installed(filename)))
+                found.append((at, function, _said(call), is_installed(filename)))
                 call = name
                 continue
             # Keeps the outermost public name of the hidden frames inside the next shown frame: the

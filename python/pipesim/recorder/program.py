@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import shutil
 import signal
@@ -13,7 +14,7 @@ import termios
 import tty
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 _HELP = (
     "the program 'pipesim' was not found: install pipesim's wheel into this environment, or set "
@@ -80,6 +81,14 @@ def check(
     if done.returncode < 0:
         raise ProgramDied(done.returncode)
     return done
+
+
+def check_as_json(
+    record: str, *options: str, folder: Optional[str] = None
+) -> Optional[dict[str, Any]]:
+    """Returns the answer of `pipesim check RECORD --json`; None if it refuses the record."""
+    done = check(record, "--json", *options, capture=True, folder=folder)
+    return json.loads(done.stdout) if done.stdout else None
 
 
 def check_as_shown(

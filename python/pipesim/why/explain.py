@@ -50,9 +50,8 @@ class Reason(NamedTuple):
 
 def hangs(record: str, check: Sequence[str], folder: Optional[str] = None) -> bool:
     """Whether `pipesim check` finds a hang or a mismatch, and not only a rank that failed."""
-    judged = program.check(record, "--json", *check, capture=True, folder=folder)
-    answers = ("hang possible", "hang certain", "mismatch")
-    return bool(judged.stdout) and json.loads(judged.stdout)["answer"] in answers
+    judged = program.check_as_json(record, *check, folder=folder)
+    return judged is not None and judged["answer"] in ("hang possible", "hang certain", "mismatch")
 
 
 def explain(settings: Settings, nursery: Optional[Nursery], check: Sequence[str]) -> Reason:

@@ -128,9 +128,7 @@ class Trace:
 
     def _define(self, entry: Entry) -> None:
         if "group" in entry and "def" in entry:
-            ranks = tuple(entry["ranks"])
-            same = sum(key[0] == ranks for key in self.groups.values())
-            self.groups[entry["def"]] = (ranks, same)
+            define_group(self.groups, entry)
             self.backends[entry["def"]] = entry.get("backend", "")
 
     @property
@@ -173,6 +171,12 @@ class Trace:
         """Returns the path of the file in a place, if the file was traced."""
         name = at.rpartition(":")[0]
         return next((path for path, known in self.files.items() if known == name), None)
+
+
+def define_group(groups: dict[str, GroupKey], entry: Entry) -> None:
+    """Adds the group that an entry defines, by its id."""
+    ranks = tuple(entry["ranks"])
+    groups[entry["def"]] = (ranks, sum(key[0] == ranks for key in groups.values()))
 
 
 def _places(path: Path) -> dict[str, Entry]:
