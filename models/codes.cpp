@@ -1,4 +1,4 @@
-// The codes and their explanations are sections of docs/reference/errors.md.
+// The codes and their explanations are sections of docs/reference/errors*.md.
 #include "models/codes.hpp"
 
 #include <algorithm>
@@ -10,12 +10,12 @@
 namespace pipesim::models {
 namespace {
 
-// Reads the page: "## TOPIC", "### E0101: TITLE", the explanation, and an example in a code block.
-std::vector<CodeInfo> read_codes() {
-  std::vector<CodeInfo> codes;
-  std::string topic;
+// Reads a page: an introduction, "## TOPIC", "### E0101: TITLE", the explanation, and an example in
+// a code block.
+void read_codes(std::string_view path, std::vector<CodeInfo>& codes) {
+  std::string topic;  // empty in the introduction
   bool in_example = false;
-  std::istringstream page{std::string(data_file("docs/reference/errors.md"))};
+  std::istringstream page{std::string(data_file(path))};
   for (std::string line; std::getline(page, line);) {
     if (line.starts_with("### E")) {
       CodeInfo& info = codes.emplace_back();
@@ -26,7 +26,7 @@ std::vector<CodeInfo> read_codes() {
       topic = line.substr(3);
     } else if (line.starts_with("```")) {
       in_example = !in_example;
-    } else if (codes.empty()) {  // the introduction of the page
+    } else if (topic.empty()) {
       continue;
     } else if (in_example) {
       codes.back().example += line + "\n";
@@ -34,6 +34,12 @@ std::vector<CodeInfo> read_codes() {
       codes.back().about += (codes.back().about.empty() ? "" : " ") + line;
     }
   }
+}
+
+std::vector<CodeInfo> read_pages() {
+  std::vector<CodeInfo> codes;
+  for (const char* part : {"", "-jobs", "-inputs"})
+    read_codes(std::string("docs/reference/errors") + part + ".md", codes);
   return codes;
 }
 
@@ -42,7 +48,7 @@ char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + '
 }  // namespace
 
 std::span<const CodeInfo> all_codes() {
-  static const std::vector<CodeInfo> kCodes = read_codes();
+  static const std::vector<CodeInfo> kCodes = read_pages();
   return kCodes;
 }
 

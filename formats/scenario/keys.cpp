@@ -63,7 +63,7 @@ constexpr Key kScenarioRows[] = {
      "often"},
     {"memory", "size(rank)",
      "Memory that a rank holds all the time: weights, optimizer state. See "
-     "[Memory](../explanation/models.md#memory)"},
+     "[Memory](../explanation/models-devices.md#memory)"},
     {"sets", "{ranks}", "Named sets of ranks: `stage0: 0..3`, `others: [stage0, tp]`"},
     {"groups", "{group}", "Ranks that communicate with each other, see [Groups](#groups)"},
     {"cluster", "cluster", "Hosts, devices and links, which set the times of communication"},
@@ -71,11 +71,12 @@ constexpr Key kScenarioRows[] = {
     {"threads", "{thread|~}", "Host threads. By default each stream has a thread of the same name"},
     {"streams", "[name]|{stream|~}", "Streams", "those that actors and steps name"},
     {"reading", "'contract'|'real'|'cold'",
-     "The NCCL behavior that a run assumes, see [Readings](#readings). `--reading` overrides it",
+     "The NCCL behavior that a run assumes, see [Readings](scenario-cluster.md#readings). "
+     "`--reading` overrides it",
      "`cold`"},
     {"backend", "'nccl2'|'nccl-legacy'|'nccl-lazy'|'gloo'|'mpi'",
      "Backend of PyTorch's process groups, which decides the communicators of messages, see "
-     "[Backends](#backends)",
+     "[Backends](scenario-cluster.md#backends)",
      "a group's communicator, as `nccl2`"},
     {"device_id", "on/off",
      "on: `init_process_group(device_id=...)`: communicators of groups are initialized at the "
@@ -415,7 +416,8 @@ constexpr Key kMemoryBoundsRows[] = {
     {"about", "size", "A value near which it is; needs `within`"},
     {"within", "share|size", "How far from `about`: a share of it (`1%`) or a size"},
     {"reserved", "on/off",
-     "on: memory that is set aside, not peak use ([Memory](../explanation/models.md#memory))",
+     "on: memory that is set aside, not peak use "
+     "([Memory](../explanation/models-devices.md#memory))",
      "off"},
 };
 constexpr Key kIdleRows[] = {

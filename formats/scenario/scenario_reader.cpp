@@ -446,7 +446,7 @@ void ScenarioReader::read_communicators(const YamlValue& value) {
 }
 
 // Reads the backend, which decides the communicators that PyTorch makes:
-// docs/reference/scenario-format.md, Backends.
+// docs/reference/scenario-cluster.md, Backends.
 void ScenarioReader::read_backend(MapReader& map) {
   const auto backend = map.take("backend");
   const auto device_id = map.take("device_id");

@@ -1,5 +1,5 @@
 // The answer of `check` for the shipped scenarios in each reading. The table was written from
-// NCCL's rules (docs/explanation/models.md) before it was compared with the program.
+// NCCL's rules (docs/explanation/models-nccl.md) before it was compared with the program.
 #include <map>
 #include <string>
 

@@ -1,5 +1,5 @@
 // Times of calls that state their size but no duration, from the YAML to the end of the run. The
-// expected times are worked out by hand from docs/explanation/models.md.
+// expected times are worked out by hand from docs/explanation/models-collectives.md.
 #include <string>
 
 #include "models/result/explanation.hpp"

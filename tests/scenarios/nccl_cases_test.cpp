@@ -1,6 +1,6 @@
 // Small programs for the rules of NCCL, PyTorch and CUDA, one section after another, with the
 // answer of `check` in each reading: contract, real and cold. The expectations follow from the
-// rules (docs/explanation/models.md) by hand; comments explain the derivations that are not
+// rules (docs/explanation/models-nccl.md) by hand; comments explain the derivations that are not
 // obvious.
 //
 // The labels A1, A2 and so on number the cases by topic. Cases in other files:
@@ -23,7 +23,7 @@
 // rests_on_test.cpp tests verdicts that name the rules on which they rest.
 //
 // Not modeled, so without a case: B1 between nodes; and A5, the proxy's pool, where a host never
-// waits for another rank. See docs/explanation/models.md.
+// waits for another rank. See docs/explanation/models-nccl.md.
 #include <string>
 #include <utility>
 #include <vector>

@@ -1,4 +1,4 @@
-// A verdict names the unmeasured rules that decide it (docs/explanation/models.md).
+// A verdict names the unmeasured rules that decide it (docs/explanation/models-nccl.md).
 #include <string>
 #include <vector>
 

@@ -1,5 +1,5 @@
 """A second reader of scenarios: from YAML to the plan of tests/twin, by
-docs/reference/scenario-format.md alone. The reader shares nothing with formats/ and models/.
+docs/reference/scenario-*.md alone. The reader shares nothing with formats/ and models/.
 
 It reads most of `actors` and of `programs`, with parameters, groups, threads, streams, devices, the
 initialization of communicators, readings and backends. It does not read clusters, faults,
@@ -12,7 +12,7 @@ import re
 COLLECTIVES = ("all_gather", "all_reduce", "all_to_all", "barrier", "broadcast", "gather", "reduce",
                "reduce_scatter", "scatter")
 ROOTED = ("broadcast", "gather", "reduce", "scatter")
-# NCCL's buffers for a send, or for a collective with a root (docs/explanation/models.md).
+# NCCL's buffers for a send, or for a collective with a root (docs/explanation/models-nccl.md).
 CHANNELS, CHUNK, STEPS, LL, RING_CHANNELS = 32, 512 << 10, 8, 16 << 10, 16
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "B": 1, "KiB": 1 << 10,
          "MiB": 1 << 20, "GiB": 1 << 30, "kB": 10**3, "MB": 10**6, "GB": 10**9}

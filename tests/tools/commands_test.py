@@ -1,8 +1,8 @@
-"""Each command of the program has a section of docs/reference/commands.md, with its options.
+"""Each command of the program has a section in docs/reference/commands*.md, with its options.
 
     commands_test.py PROGRAM
 
-The page has a row for each command, with a link to its section. The tables of this section, or its
+commands.md has a row for each command, with a link to its section. The tables of this section, or its
 line "Options:", name all options of the command and no others.
 """
 
@@ -13,7 +13,7 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
+INDEX, *OTHERS = [(ROOT / "docs/reference" / name).read_text(encoding="utf-8") for name in ("commands.md", "commands-jobs.md")]
 PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
 
 
@@ -31,12 +31,12 @@ def options_of(command):
 
 def sections():
     """Returns the text of each section, by title."""
-    return dict(part.split("\n", 1) for part in PAGE.split("\n## ")[1:])
+    return dict(part.split("\n", 1) for page in (INDEX, *OTHERS) for part in page.split("\n## ")[1:])
 
 
 class Commands(unittest.TestCase):
     def test_the_index_has_every_command(self):
-        rows = re.findall(r"^\| \[(\w+)\]\(#(\w+)\)", PAGE, re.MULTILINE)
+        rows = re.findall(r"^\| \[(\w+)\]\((?:commands-jobs\.md)?#(\w+)\)", INDEX, re.MULTILINE)
         self.assertEqual(set(pipesim("help", "--list").split()), {name for name, _ in rows})
         self.assertEqual([name for name, _ in rows], [anchor for _, anchor in rows])
 
@@ -48,7 +48,7 @@ class Commands(unittest.TestCase):
                 named = set(re.findall(r"`(--[\w-]+)", cells))
                 options = options_of(command)
                 self.assertIn("--help", options)
-                self.assertEqual(set(), options - named, "the page does not name them")
+                self.assertEqual(set(), options - named, "no page names them")
                 self.assertEqual(set(), named - options, f"'pipesim {command}' does not have them")
 
 

@@ -126,6 +126,17 @@ class Docs(unittest.TestCase):
         features = sorted(path.name for path in (ROOT / "features").iterdir() if path.is_dir())
         self.assertEqual([*check_includes.KERNEL, *features], folders)
 
+    def test_a_page_says_first_who_needs_it(self):
+        for path in sorted((ROOT / "docs").glob("*/*.md")):
+            with self.subTest(page=path.name):
+                self.assertRegex(path.read_text(encoding="utf-8"), r"\A# .+\n\nFor [^.]+[.?]")
+
+    def test_pages_are_short(self):
+        for path in PAGES[:1] + sorted((ROOT / "docs").rglob("*.md")):
+            limit = {"rules.md": 800}.get(path.name, 500)
+            with self.subTest(page=path.name):
+                self.assertLessEqual(len(path.read_text(encoding="utf-8").splitlines()), limit)
+
     def test_prose_is_wrapped(self):
         for path in PAGES:
             text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)

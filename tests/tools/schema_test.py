@@ -128,8 +128,8 @@ class Schema(unittest.TestCase):
             with self.subTest(scenario=name):
                 self.assertEqual([], mistakes(text))
 
-    def test_every_whole_scenario_of_the_page_is_valid(self):
-        page = (ROOT / "docs/reference/scenario-format.md").read_text(encoding="utf-8")
+    def test_every_whole_scenario_of_the_pages_is_valid(self):
+        page = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs/reference").glob("scenario-*.md"))
         whole = [block for block in re.findall(r"^```yaml\n(.*?)^```$", page, re.M | re.S) if block.startswith("schema:")]
         self.assertGreaterEqual(len(whole), 2)
         for block in whole:

@@ -105,6 +105,28 @@ std::string page_table(const KeyTable& table) {
   return text;
 }
 
+// Returns the page with the tables of the keys that it names, and removes these from `missing`.
+std::string with_tables(const std::string& page,
+                        std::map<std::string, const KeyTable*, std::less<>>& missing) {
+  const std::string begin = "<!-- keys: ";
+  const std::string end = "<!-- end -->\n";
+  std::string expected;
+  std::size_t at = 0;
+  for (std::size_t mark = page.find(begin); mark != std::string::npos;
+       mark = page.find(begin, at)) {
+    const std::size_t line = page.find('\n', mark) + 1;
+    const std::string name =
+        page.substr(mark + begin.size(), page.find(" -->", mark) - mark - begin.size());
+    CAPTURE(name);
+    REQUIRE(missing.count(name) == 1);
+    expected += page.substr(at, line - at) + page_table(*missing[name]);
+    missing.erase(name);
+    at = page.find(end, line);
+    REQUIRE(at != std::string::npos);
+  }
+  return expected + page.substr(at);
+}
+
 }  // namespace
 
 TEST_CASE("every key of the tables is read, and no other", "[keys]") {
@@ -159,10 +181,8 @@ TEST_CASE("a type lists each word once", "[keys]") {
   CHECK(formats::quoted_words("name").empty());
 }
 
-// PIPESIM_UPDATE_DOCS=1 writes the tables into the page.
-TEST_CASE("the tables of the reference page are those of the keys", "[keys]") {
-  const std::string path = "docs/reference/scenario-format.md";
-  const std::string page = testing::file_text(path);
+// PIPESIM_UPDATE_DOCS=1 writes the tables into the pages.
+TEST_CASE("the tables of the reference pages are those of the keys", "[keys]") {
   std::map<std::string, const KeyTable*, std::less<>> missing;
   for (const auto& tables : {formats::keys::shared_tables(), formats::keys::shared_by_steps(),
                              formats::keys::steps(), formats::keys::faults()}) {
@@ -170,34 +190,23 @@ TEST_CASE("the tables of the reference page are those of the keys", "[keys]") {
   }
   for (const KeyTable* table : formats::keys::all_tables())
     missing[std::string(table->name)] = table;
-  // Two kinds of tables are not on the page: calls in a group, which the tables of steps cover, and
+  // Two kinds of tables are not on a page: calls in a group, which the tables of steps cover, and
   // passes, which `pipesim opt --list` prints.
   for (const KeyTable* table : formats::keys::calls_of_group())
     missing.erase(std::string(table->name));
   std::erase_if(missing, [](const auto& item) { return item.first.starts_with("pass"); });
-  const std::string begin = "<!-- keys: ";
-  const std::string end = "<!-- end -->\n";
-  std::string expected;
-  std::size_t at = 0;
-  for (std::size_t mark = page.find(begin); mark != std::string::npos;
-       mark = page.find(begin, at)) {
-    const std::size_t line = page.find('\n', mark) + 1;
-    const std::string name =
-        page.substr(mark + begin.size(), page.find(" -->", mark) - mark - begin.size());
-    CAPTURE(name);
-    REQUIRE(missing.count(name) == 1);
-    expected += page.substr(at, line - at) + page_table(*missing[name]);
-    missing.erase(name);
-    at = page.find(end, line);
-    REQUIRE(at != std::string::npos);
+  for (const char* part : {"format", "cluster", "programs", "actors", "schedules", "faults"}) {
+    const std::string path = std::string("docs/reference/scenario-") + part + ".md";
+    CAPTURE(path);
+    const std::string page = testing::file_text(path);
+    const std::string expected = with_tables(page, missing);
+    if (std::getenv("PIPESIM_UPDATE_DOCS") != nullptr) {
+      std::ofstream(path, std::ios::binary) << expected;
+    } else {
+      CHECK(page == expected);
+    }
   }
-  expected += page.substr(at);
   CHECK(missing.empty());
-  if (std::getenv("PIPESIM_UPDATE_DOCS") != nullptr) {
-    std::ofstream(path, std::ios::binary) << expected;
-  } else {
-    CHECK(page == expected);
-  }
 }
 
 TEST_CASE("the key of a step that names an object begins such a step", "[keys]") {
