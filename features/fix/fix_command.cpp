@@ -70,11 +70,15 @@ std::vector<formats::Parameter> parameters_of(const formats::Scenario& scenario,
 ScriptChanges script_changes(const Arguments& arguments, const ScenarioFiles& files,
                              const Console& console) {
   const auto script = script_of_record(files.path);
-  if (!script) {
+  if (!script || !script->path) {
+    constexpr const char* kHelp = "run it in the folder in which 'pipesim record' ran";
     if (arguments.has("apply")) {
       throw InputError(models::Code::kFile,
-                       fmt::format("'{}' is not a record whose script is here", files.path),
-                       "run it in the folder in which 'pipesim record' ran");
+                       fmt::format("'{}' is not a record whose script is here", files.path), kHelp);
+    }
+    if (script) {
+      console.err << fmt::format("note: {} is not here, so no change of it was tried: {}\n",
+                                 models::printable(script->name), kHelp);
     }
     return {};
   }
@@ -87,10 +91,10 @@ ScriptChanges script_changes(const Arguments& arguments, const ScenarioFiles& fi
     options.insert(options.end(), {"--apply", *number});
   }
   ScriptChanges changes = find_script_changes(
-      files.path, *script, arguments.text("python").value_or(default_python()), options);
+      files.path, *script->path, arguments.text("python").value_or(default_python()), options);
   if (!changes.problem.empty()) {
     if (arguments.has("apply")) throw InputError(models::Code::kFile, changes.problem);
-    console.err << fmt::format("note: no change of {}: {}\n", *script, changes.problem);
+    console.err << fmt::format("note: no change of {}: {}\n", *script->path, changes.problem);
   }
   return changes;
 }

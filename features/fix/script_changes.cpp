@@ -26,7 +26,7 @@ fs::path record_folder(const std::string& record) {
 
 }  // namespace
 
-std::optional<std::string> script_of_record(const std::string& record) {
+std::optional<RecordedScript> script_of_record(const std::string& record) {
   const fs::path folder = record_folder(record);
   if (folder.empty()) return std::nullopt;
   std::ifstream file(folder / "record.json");
@@ -41,9 +41,9 @@ std::optional<std::string> script_of_record(const std::string& record) {
   if (!name.ends_with(".py")) return std::nullopt;  // a module, `-m`, or a function
   std::error_code error;
   for (const fs::path& path : {fs::path(name), folder / ".." / name}) {
-    if (fs::is_regular_file(path, error)) return path.string();
+    if (fs::is_regular_file(path, error)) return RecordedScript{name, path.string()};
   }
-  return std::nullopt;
+  return RecordedScript{name, std::nullopt};
 }
 
 ScriptChanges find_script_changes(const std::string& record, const std::string& script,

@@ -17,8 +17,13 @@ struct ScriptChanges {
   bool proved = false;
 };
 
-/// Returns the script of a record, if it is a file here or next to the record.
-std::optional<std::string> script_of_record(const std::string& record);
+struct RecordedScript {
+  std::string name;                 // as in the recorded command
+  std::optional<std::string> path;  // here or next to the record; nullopt: in neither place
+};
+
+/// Returns the script of a record; nullopt if `record` is none, or a module was recorded.
+std::optional<RecordedScript> script_of_record(const std::string& record);
 
 /// Runs the script again, with changes that could remove its hang. `options` is passed on to
 /// python/pipesim/fix/__main__.py. Throws InputError if Python cannot be run.

@@ -546,6 +546,10 @@ class Commands(TestCase):
         self.assertIn("\n  -            dist.barrier()  # until it is written\n", done.stdout)
         self.assertNotIn("No change", done.stdout)
         self.assertEqual(script.read_text(), SCRIPT.read_text())
+        script.unlink()
+        done = subprocess.run([PIPESIM, "fix", "record"], cwd=self.folder, capture_output=True,
+                              text=True, check=False)  # fmt: skip
+        self.assertIn("is not here, so no change of it was tried", done.stderr)
 
     def test_record_shows_changes_and_leaves_the_script_as_it_is(self):
         script = self.folder / "train.py"
