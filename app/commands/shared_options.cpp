@@ -60,8 +60,8 @@ OptionGroup scenario_options() {
         .about = "Apply a patch to the scenario (repeatable, applied in order)",
         .repeats = true},
        {.name = "reading",
-        .value = "READING",
-        .about = "NCCL behavior to assume: contract (a send may block until its recv), real (sends "
+        .value = "MODEL",
+        .about = "NCCL model to assume: contract (a send may block until its recv), real (sends "
                  "complete into NCCL's buffers), cold (as real, and ranks connect at first use)",
         .choices = {"contract", "real", "cold"}},
        rules_option()}};

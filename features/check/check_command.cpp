@@ -502,8 +502,9 @@ Command check_command() {
                      .output = true},
                     {.name = "html",
                      .value = "FILE",
-                     .about = "Write a page with the answer of each reading and the interleaving, "
-                              "step by step",
+                     .about =
+                         "Write a page with the answer under each NCCL model and the interleaving, "
+                         "step by step",
                      .output = true},
                     dot_option()}},
                   general_options()},

@@ -285,9 +285,9 @@ std::string headline(const CheckView& view, const TextOptions& options) {
     return styled(options, ansi::kYellow, "UNDECIDED: " + view.undecided) + also;
   }
   if (is_proved_by_buffers(view)) {
-    return styled(
-        options, ansi::kYellow,
-        fmt::format("NO HANG in the reading '{}'", models::nccl_mode_name(view.graph.nccl_mode)));
+    return styled(options, ansi::kYellow,
+                  fmt::format("NO HANG under the NCCL model '{}'",
+                              models::nccl_mode_name(view.graph.nccl_mode)));
   }
   const JobAnswer answer = answer_of(view);
   if (answer == JobAnswer::kByBuffers && view.modes->buffered_bytes > 0) {
@@ -437,7 +437,7 @@ Section readings_section(const CheckView& view) {
     if (is_proved_by_buffers(view)) section.say("reading", models::nccl_mode_name(mode));
     if (view.hang == nullptr || !models::has_nccl_modes(view.graph)) return section;
     return section.line(fmt::format("{} ({})", models::nccl_mode_name(mode), nccl_mode_about(mode)),
-                        "reading");
+                        "NCCL model");
   }
   Section data;
   Section lines;
@@ -460,7 +460,7 @@ Section readings_section(const CheckView& view) {
   if (is_failed(view)) return section;
   if (answers.size() > 1) return section.lines_of(lines);
   return section.line(fmt::format("{} in all three: {}", *answers.begin(), fmt::join(names, ", ")),
-                      "readings");
+                      "NCCL models");
 }
 
 Section basis_section(const CheckView& view) {
@@ -507,7 +507,7 @@ Section search_section(const CheckView& view) {
   if (is_proved_by_buffers(view)) {
     section.line(
         "not checked: here sends complete into NCCL's buffers, which NCCL does not promise. "
-        "Without --reading, check answers for all three readings",
+        "Without --reading, check answers for all three NCCL models",
         "contract");
   }
   Section own;
@@ -587,7 +587,7 @@ CheckPage check_page(const CheckView& view, std::vector<std::string> steps) {
   page.headline = words_of(answer_of(view)).on_page;
   page.verdict = answer_name(view);
   if (is_proved_by_buffers(view)) {
-    page.headline = fmt::format("does not hang in the reading '{}'",
+    page.headline = fmt::format("does not hang under the NCCL model '{}'",
                                 models::nccl_mode_name(view.graph.nccl_mode));
     page.story.emplace_back(
         "What NCCL promises was not checked: here sends complete into NCCL's buffers.");
@@ -605,7 +605,7 @@ CheckPage check_page(const CheckView& view, std::vector<std::string> steps) {
                             nccl_mode_about(each.mode), mode_answer_text(*view.modes, each, false),
                             run_end_text(end), each.hang ? summary_text(*each.hang) : ""});
     }
-    page.story.push_back(fmt::format("The run below is of the reading '{}'.",
+    page.story.push_back(fmt::format("The run below assumes the NCCL model '{}'.",
                                      models::nccl_mode_name(view.modes->shown)));
   }
   for (Assumption& each : assumptions(view)) page.rests_on.push_back(std::move(each.words));

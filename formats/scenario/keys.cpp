@@ -71,7 +71,7 @@ constexpr Key kScenarioRows[] = {
     {"threads", "{thread|~}", "Host threads. By default each stream has a thread of the same name"},
     {"streams", "[name]|{stream|~}", "Streams", "those that actors and steps name"},
     {"reading", "'contract'|'real'|'cold'",
-     "The NCCL behavior that a run assumes, see [Readings](scenario-cluster.md#readings). "
+     "The NCCL behavior that a run assumes, see [NCCL models](scenario-cluster.md#nccl-models). "
      "`--reading` overrides it",
      "`cold`"},
     {"backend", "'nccl2'|'nccl-legacy'|'nccl-lazy'|'gloo'|'mpi'",

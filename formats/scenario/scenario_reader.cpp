@@ -303,7 +303,7 @@ void ScenarioReader::read_reading(MapReader& map) {
     chosen = given.setting.second;
     if (std::find(words.begin(), words.end(), chosen) != words.end()) continue;
     diagnostics_.error(given.place, models::Code::kParameterValue,
-                       fmt::format("'{}' is not a reading: contract, real or cold", chosen));
+                       fmt::format("'{}' is not an NCCL model: contract, real or cold", chosen));
   }
   graph_.nccl_mode = chosen == "contract" ? models::NcclMode::kContract
                      : chosen == "real"   ? models::NcclMode::kReal

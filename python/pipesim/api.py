@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional, Union
 
+from pipesim import notebook
 from pipesim.recorder import cli, program
 from pipesim.recorder.imports import import_parts
 from pipesim.recorder.settings import DEFAULT_LIMIT, DEFAULT_SECONDS, Settings
@@ -66,6 +67,9 @@ class Report:
     failed: tuple[int, ...]
     rests_on: tuple[str, ...]
     text: str = dataclasses.field(repr=False)
+    _wait_for: Optional[Callable[[], str]] = dataclasses.field(
+        repr=False, compare=False, default=None
+    )  # draws the wait-for graph of the hang as SVG
 
     @property
     def proved(self) -> bool:
@@ -80,6 +84,9 @@ class Report:
 
     def __str__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str:
+        return notebook.report_html(self)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,9 +123,15 @@ class Record:
             raise RecordingFailed(f"{error}\n  help: {help}") from error
         answer = json.loads(judged.stdout)
         rests_on = tuple(answer.get("rests_on", ()))
-        report = Report(answer["answer"], _stuck(answer["hang"]), self.failed, rests_on, text)
+        if answer.get("reading"):
+            options += ["--reading", answer["reading"]]  # the NCCL model that hangs
+        draw = functools.partial(_draw_waits, self, tuple(options))
+        report = Report(answer["answer"], _stuck(answer["hang"]), self.failed, rests_on, text, draw)
         self._reports.append(report)
         return report
+
+    def _repr_html_(self) -> str:
+        return notebook.record_html(self)
 
 
 def record(
@@ -238,6 +251,16 @@ def _read(settings: Settings, output: str) -> Record:
         ends=tuple(End(**end) for end in description["ends"]),
         output=output,
     )
+
+
+def _draw_waits(recorded: Record, options: Sequence[str]) -> str:
+    """Returns the wait-for graph of a recorded hang as SVG, or "" if it cannot be drawn."""
+    with tempfile.TemporaryDirectory(prefix="pipesim-draw-") as folder:
+        picture = Path(folder, "waits.svg")
+        command = [program.find_program(), "draw", str(recorded.path), *options]
+        command += ["--what", "wait-for", "--output", str(picture)]
+        subprocess.run(command, check=False, capture_output=True)
+        return picture.read_text(encoding="utf-8") if picture.exists() else ""
 
 
 def _stuck(hang: Optional[Mapping[str, Any]]) -> tuple[Stuck, ...]:

@@ -374,11 +374,17 @@ class Verdicts(unittest.TestCase):
             if torch.distributed.get_rank() == 0:
                 torch.distributed.barrier()
 
-        report = record(job, ranks=2).check()
+        recorded = record(job, ranks=2)
+        self.assertIn(".check()", recorded._repr_html_())
+        report = recorded.check()
         self.assertTrue(report.hangs and not report.proved)
         self.assertEqual([0], [stuck.rank for stuck in report.stuck])
         self.assertRegex(report.stuck[0].at, r"record_test\.py:\d+ job > barrier$")
         self.assertIn("HANG CERTAIN", report.text)
+        for page in (report._repr_html_(), recorded._repr_html_()):
+            self.assertIn("HANG CERTAIN", page)
+            self.assertRegex(page, r"<td[^>]*>barrier #1 on the world group</td><td[^>]*>[\w/]*record_test\.py:\d+ job &gt; ")
+            self.assertRegex(page, r"(?s)<svg.*barrier #1.*</svg>")
 
     def test_the_example_with_a_bug(self):
         script = ROOT / "examples/record_ddp.py"

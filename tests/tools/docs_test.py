@@ -1,12 +1,14 @@
 """The documentation and the code use the same names, and links resolve."""
 
+import ast
 import pathlib
 import re
 import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "bench/README.md",
+         ROOT / "tests/oracle/README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 sys.path.insert(0, str(ROOT / "tools"))
 import check_includes  # noqa: E402
@@ -136,6 +138,27 @@ class Docs(unittest.TestCase):
             limit = {"rules.md": 800}.get(path.name, 500)
             with self.subTest(page=path.name):
                 self.assertLessEqual(len(path.read_text(encoding="utf-8").splitlines()), limit)
+
+    def test_the_first_screen_leads_from_a_hang_to_its_command(self):
+        first = "\n".join(read("README.md").splitlines()[:20])
+        for page, command in (("my-job-hangs", "pipesim collect"), ("diagnose", "pipesim diagnose "),
+                              ("record", "pipesim record ")):  # fmt: skip
+            self.assertRegex(first, rf"\[`{command}[^`]*`\]\(docs/how-to/{page}\.md\)")
+            self.assertRegex("\n".join(read(f"docs/how-to/{page}.md").splitlines()[:12]), f"(?m)^    {command}")
+
+    def test_the_python_api_is_on_its_page(self):
+        module = ast.parse(read("python/pipesim/api.py"))
+        named = {node.name: node for node in module.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+        page = read("docs/reference/python.md")
+        arguments = named["record"].args
+        expected = [each.arg for each in arguments.args + arguments.kwonlyargs]
+        self.assertEqual(expected, re.findall(r"^\| `(\w+)` \|", page.split("## record\n")[1].split("\n## ")[0], re.M))
+        for title, name in (("Record, the result", "Record"), ("Report", "Report")):
+            public = {item.target.id if isinstance(item, ast.AnnAssign) else item.name
+                      for item in named[name].body if isinstance(item, (ast.AnnAssign, ast.FunctionDef))}  # fmt: skip
+            rows = "".join(re.findall(r"^\|[^|]*\|", page.split(f"## {title}\n")[1].split("\n## ")[0], re.M))
+            told = set(re.findall(r"`(\w+)", rows))
+            self.assertEqual({each for each in public if not each.startswith("_")}, told)
 
     def test_prose_is_wrapped(self):
         for path in PAGES:

@@ -116,7 +116,7 @@ class Page {
     }
   }
 
-  // Adds the results of `check`: the answer of each reading, the assumptions, and the interleaving.
+  // Adds the results of `check`: the answer under each NCCL model, the assumptions, and the interleaving.
   addCheck() {
     const check = this.run.check;
     if (!check) return;
@@ -124,7 +124,7 @@ class Page {
     readings.hidden = check.readings.length === 0;
     const row = (cells, tag) => `<tr>${cells.map((cell) => `<${tag}>${escaped(cell)}</${tag}>`).join("")}</tr>`;
     readings.querySelector(".table-frame").innerHTML =
-      `<table><thead>${row(["reading", "what it is", "answer", "default timing", "who waits for whom"], "th")}</thead>
+      `<table><thead>${row(["NCCL model", "what it is", "answer", "default timing", "who waits for whom"], "th")}</thead>
        <tbody>${check.readings.map((cells) => row(cells, "td")).join("")}</tbody></table>`;
     const rests = this.element("rests-on");
     rests.hidden = check.rests_on.length === 0;
@@ -328,7 +328,7 @@ class Page {
   }
 
   addContents() {
-    const names = {readings: "Readings", steps: "Steps", broken: "What broke", mismatches: "Mismatched calls", cycle: "Cycle", hints: "What to look at", roots: "Roots", graph: "Graph", timeline: "Timeline",
+    const names = {readings: "NCCL models", steps: "Steps", broken: "What broke", mismatches: "Mismatched calls", cycle: "Cycle", hints: "What to look at", roots: "Roots", graph: "Graph", timeline: "Timeline",
       ranks: "Ranks", schedule: "Schedule", memory: "Memory", waits: "Waits", actors: "Actors"};
     for (const part of this.run.parts || []) if (part.name) names[part.id] = part.name;
     const links = Object.entries(names)
