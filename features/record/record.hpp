@@ -149,11 +149,20 @@ struct RecordStream {
   std::uint32_t device = 0;
 };
 
+/// An answer that the environment gave and another run can get otherwise: a comparison with a clock,
+/// a random number, a queue, the order of two accesses to a key or a file.
+struct FreeAnswer {
+  std::uint32_t kind = kNotSaid;  // in Record::texts
+  std::uint32_t path = kNotSaid;  // a file, in Record::texts; kNotSaid: not about a file
+  bool writes = false;            // whether the rank changes the file
+};
+
 struct RankRecord {
   std::vector<RecordStream> streams;   // all streams; the first one is the default stream
   std::vector<OutsideText> events;     // event names
   std::vector<std::uint32_t> defined;  // groups, in the order in which this rank learned of them
   std::vector<RecordEntry> entries;
+  std::vector<FreeAnswer> free_answers;  // those without an entry
   RecordEnd end;
 };
 

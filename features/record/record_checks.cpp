@@ -8,6 +8,7 @@
 
 #include "models/units.hpp"
 
+#include "features/record/free_answers.hpp"
 #include "features/record/meetings.hpp"
 #include "features/record/record_ends.hpp"
 #include "features/record/record_text.hpp"
@@ -194,7 +195,6 @@ std::string cut_values_text(const Record& record) {
 // Returns the name of the assumption that an entry makes; empty: none.
 std::string note_of(const Record& record, const RecordEntry& entry) {
   if (entry.any_source) return "any_source";
-  if (entry.kind == EntryKind::kPoll && !entry.never) return "polls";
   return entry.kind == EntryKind::kNote ? record.texts[entry.text] : "";
 }
 
@@ -257,19 +257,15 @@ std::vector<std::string> record_basis(const Record& record) {
     basis.push_back("the results of " + times_text(made_up, "call") + " were made up" +
                     (place.empty() ? "" : ", the first at " + place));
   }
-  const std::map<std::string, std::string> words = {
-      {"polls", "is_completed() was asked: a real run may take another branch"},
-      {"any_source", kAnySourceBasis},
-      {"made_up", "values were made up"},
-      {"cut_values", cut_values_text(record)},
-      {"store_order",
-       "the store told ranks which of them came first, in the order of ranks here: with another "
-       "order a real run may take another branch"},
-      {"store_delete", kDeletedKeyBasis},
-      {"time", "the script looked at the clock"},
-      {"timeouts", "timeouts of waits expired only where nothing else could happen"},
-      {"threads", kThreadsBasis},
-      {"running_threads", kRunningThreadsBasis}};
+  const std::map<std::string, std::string> words = {{"any_source", kAnySourceBasis},
+                                                    {"made_up", "values were made up"},
+                                                    {"cut_values", cut_values_text(record)},
+                                                    {"store_delete", kDeletedKeyBasis},
+                                                    {"threads", kThreadsBasis},
+                                                    {"running_threads", kRunningThreadsBasis}};
+  const std::string free_answers = free_answers_text(record);
+  if (!free_answers.empty()) basis.push_back(free_answers);
+  for (const char* counted : {"polls", "store_order", "time", "timeouts"}) notes.erase(counted);
   for (const std::string& note : notes) {
     const auto known = words.find(note);
     basis.push_back(known != words.end() ? known->second : note);

@@ -256,6 +256,7 @@ class RankReader {
   void read_header(Fields& fields);
   void read_definition(Fields& fields);
   void read_end(Fields& fields);
+  void read_ask(Fields& fields);
   void read_group_entry(Fields& fields, RecordEntry& entry);
   void read_call(Fields& fields, RecordEntry& entry);
   void read_after(const YamlValue& after, const Fields& fields, RecordEntry& entry);
@@ -484,6 +485,8 @@ void RankReader::read_entry(Fields& fields) {
   } else if (head == "step") {
     entry.kind = EntryKind::kStep;
     entry.number = fields.integer("step", 0, kMaxInteger, std::nullopt);
+  } else if (head == "ask") {
+    return read_ask(fields);
   } else if (head == "note") {
     entry.kind = EntryKind::kNote;
     const std::string note = fields.text("note", std::nullopt);
@@ -495,10 +498,21 @@ void RankReader::read_entry(Fields& fields) {
     throw BadLine(fmt::format("unknown entry '{}'", models::printable(head)),
                   "a line begins with 'def', 'call', 'wait', 'poll', 'drop', 'init', 'new_group', "
                   "'destroy', 'record', 'stream_wait', 'synchronize', 'read', 'store', 'backward', "
-                  "'step', 'note' or 'end'",
+                  "'step', 'note', 'ask' or 'end'",
                   head);
   }
   rank_.entries.push_back(std::move(entry));
+}
+
+// Reads a free answer. Only its kind and its file decide what the verdict rests on.
+void RankReader::read_ask(Fields& fields) {
+  models::FreeAnswer answer;
+  answer.kind = job_.text(fields.text("ask", std::nullopt));
+  if (fields.has("path")) answer.path = job_.text(fields.text("path", std::nullopt));
+  answer.writes = fields.truth("writes");
+  for (const char* key : {"about", "got"}) fields.text(key);
+  if (fields.has("of")) fields.texts("of");
+  rank_.free_answers.push_back(answer);
 }
 
 void RankReader::read_group_entry(Fields& fields, RecordEntry& entry) {

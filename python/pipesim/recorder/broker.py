@@ -202,12 +202,7 @@ class Broker:
     def settle(self) -> bool:
         """Gives the replies that are possible only when all threads wait; if there is none, gives
         up. Returns False if a thread may still continue by itself, or if no rank waits."""
-        self._standings = {}
-        if self.running or not self._waiting:
-            return False
-        ranks = sorted(self._live & self.started)
-        self._standings = {rank: self._standing_of(rank) for rank in ranks}
-        if Standing.RUNS in self._standings.values():
+        if not self._all_wait():
             return False
         if self._let_one_go_on() or self._answer_ordered() or self._end_abandoned():
             return True
@@ -215,6 +210,15 @@ class Broker:
             return False
         self.give_up()
         return True
+
+    def _all_wait(self) -> bool:
+        """Whether some rank waits, and no thread of any rank runs."""
+        self._standings = {}
+        if self.running or not self._waiting:
+            return False
+        ranks = sorted(self._live & self.started)
+        self._standings = {rank: self._standing_of(rank) for rank in ranks}
+        return Standing.RUNS not in self._standings.values()
 
     def give_up(self) -> None:
         """Handles a quiescent job: the thread whose timeout is the shortest continues, else the

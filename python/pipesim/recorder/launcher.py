@@ -22,7 +22,7 @@ import re
 import select
 import signal
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -147,7 +147,18 @@ class Launcher:
         self._stopped: list[int] = []
         self._calls = 0
         self._tasks: dict[int, Tasks] = {}
-        self._broker = Broker(settings.ranks, self._send, self._standing)
+        self._broker = self._make_broker()
+
+    def _make_broker(self) -> Broker:
+        settings = self._settings
+        if settings.explore is None:
+            return Broker(settings.ranks, self._send, self._standing)
+        from pipesim.explorer.broker import Choice, ExploringBroker
+
+        plan = [Choice(*each) for each in settings.replay]
+        return ExploringBroker(
+            settings.ranks, self._send, plan, {}, settings.explore, set(), self._standing
+        )
 
     def run(self) -> Outcome:
         """Runs all ranks to their ends, and writes `record.json`."""
@@ -169,8 +180,11 @@ class Launcher:
             self._stop(self._broker.live, "killed")
         finally:
             self._reap()
-        outcome = self._outcome(interrupted)
-        self._write_record(outcome)
+        inits = [self._inits[rank] for rank in sorted(self._inits)]
+        outcome = outcome_of(self._broker.ends, inits)
+        outcome.died, outcome.stopped = self._died, self._stopped
+        outcome.interrupted = interrupted
+        write_record(settings, outcome)
         return outcome
 
     # Processes
@@ -301,52 +315,51 @@ class Launcher:
             file.writelines(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
         self._broker.end(rank, m.End(end))
 
-    # The record as a whole
 
-    def _outcome(self, interrupted: bool) -> Outcome:
-        ends = [self._broker.ends[rank] for rank in sorted(self._broker.ends)]
-        tracebacks: dict[str, list[int]] = {}
-        for rank, end in sorted(self._broker.ends.items()):
-            if end.traceback:
-                tracebacks.setdefault(end.traceback, []).append(rank)
-        inits = [self._inits[rank] for rank in sorted(self._inits)]
-        backends = [each.backend for each in [*ends, *inits] if each.backend]
-        return Outcome(
-            ends=[end.entry for end in ends],
-            tracebacks=tracebacks,
-            backend=backends[0] if backends else "",
-            device="cuda" if any(each.device == "cuda" for each in [*ends, *inits]) else "cpu",
-            died=self._died,
-            stopped=self._stopped,
-            runtimes=sorted({name for end in ends for name in end.runtimes}),
-            interrupted=interrupted,
-        )
+def outcome_of(by_rank: Mapping[int, m.End], inits: Sequence[m.Init]) -> Outcome:
+    """Returns the outcome of a run whose ranks have ended."""
+    ends = [by_rank[rank] for rank in sorted(by_rank)]
+    tracebacks: dict[str, list[int]] = {}
+    for rank, end in sorted(by_rank.items()):
+        if end.traceback:
+            tracebacks.setdefault(end.traceback, []).append(rank)
+    backends = [each.backend for each in [*ends, *inits] if each.backend]
+    return Outcome(
+        ends=[end.entry for end in ends],
+        tracebacks=tracebacks,
+        backend=backends[0] if backends else "",
+        device="cuda" if any(each.device == "cuda" for each in [*ends, *inits]) else "cpu",
+        died=[],
+        stopped=[],
+        runtimes=sorted({name for end in ends for name in end.runtimes}),
+    )
 
-    def _write_record(self, outcome: Outcome) -> None:
-        import torch
 
-        settings = self._settings
-        record = {
-            "record": 1,
-            "world": settings.ranks,
-            "command": settings.command,
-            "backend": outcome.backend or "gloo",
-            "device": outcome.device,
-            "torch": torch.__version__,
-            "python": platform.python_version(),
-            "settings": {
-                "values": settings.values,
-                "limit": settings.limit,
-                "seconds": int(settings.seconds),
-                **({"one_by_one": True} if settings.one_by_one else {}),
-                **({"steps": settings.steps} if settings.steps else {}),
-                **({"nodes": settings.nodes} if settings.nodes > 1 else {}),
-            },
-            "ends": [
-                {"rank": rank, **{k: v for k, v in end.items() if k != "l"}}
-                for rank, end in enumerate(outcome.ends)
-            ],
-        }
-        path = Path(settings.out) / "record.json"
-        with path.open("x", encoding="utf-8", errors="replace") as file:
-            file.write(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+def write_record(settings: Settings, outcome: Outcome) -> None:
+    """Writes `record.json`, the description of the record as a whole."""
+    import torch
+
+    record = {
+        "record": 1,
+        "world": settings.ranks,
+        "command": settings.command,
+        "backend": outcome.backend or "gloo",
+        "device": outcome.device,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "settings": {
+            "values": settings.values,
+            "limit": settings.limit,
+            "seconds": int(settings.seconds),
+            **({"one_by_one": True} if settings.one_by_one else {}),
+            **({"steps": settings.steps} if settings.steps else {}),
+            **({"nodes": settings.nodes} if settings.nodes > 1 else {}),
+        },
+        "ends": [
+            {"rank": rank, **{k: v for k, v in end.items() if k != "l"}}
+            for rank, end in enumerate(outcome.ends)
+        ],
+    }
+    path = Path(settings.out) / "record.json"
+    with path.open("x", encoding="utf-8", errors="replace") as file:
+        file.write(json.dumps(record, indent=1, ensure_ascii=False) + "\n")

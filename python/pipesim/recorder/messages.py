@@ -80,6 +80,9 @@ class Question:
     task: int = dataclasses.field(default=0, init=False)  # the thread's id in the system
     alone: bool = dataclasses.field(default=True, init=False)  # all other threads are helpers
     helpers: tuple[int, ...] = dataclasses.field(default=(), init=False)  # ids of helper threads
+    at: str = dataclasses.field(default="", init=False)  # the script's line, for an exploration
+    now: float = dataclasses.field(default=0.0, init=False)  # time of the rank's virtual clock
+    can_fork: bool = dataclasses.field(default=False, init=False)  # whether the rank obeys `Fork`
 
 
 @dataclasses.dataclass
@@ -99,11 +102,25 @@ class Poll(Question):
 
     call: Optional[int]
     forever: bool = False
+    about: str = ""  # the call in words
 
 
 @dataclasses.dataclass
 class Turn(Question):
     """A thread's request for permission to make a call. Other threads of its rank can be first."""
+
+
+@dataclasses.dataclass
+class Choice(Question):
+    """A question that only an exploration asks: which of the options is the answer? The first is
+    the usual one. `late`: the last option ends a wait. `objects`: what the answer depends on, or
+    changes: names, each with "read", "write" or "add" (to a folder)."""
+
+    kind: str
+    about: str
+    options: tuple[str, ...]
+    late: bool = False
+    objects: tuple[tuple[Any, str], ...] = ()
 
 
 @dataclasses.dataclass
@@ -132,6 +149,9 @@ class End:
     backend: str = ""
     device: str = "cpu"
     runtimes: tuple[str, ...] = ()  # modules of OTHER_RUNTIMES that the script has imported
+    lines: bytes = b""  # the rank's file, if it is kept in memory
+    is_answer: bool = False  # the exception is an explored answer, e.g. that a wait timed out
+    wrote: bool = False  # an exploration: the rank has changed a file
 
 
 @dataclasses.dataclass
@@ -149,3 +169,10 @@ class Reply:
     cut: Optional[str] = None
     running: bool = False
     late: bool = False
+    now: float = 0.0  # time that the rank's virtual clock has reached at least
+
+
+@dataclasses.dataclass
+class Fork:
+    """A request to a rank that waits for a reply: it forks a copy of itself, which goes on with the
+    pipe that follows the request. The rank itself waits on."""

@@ -68,7 +68,7 @@ def run_rank(
     settings: Settings, rank: int, connection: Connection, function: Optional[Callable[[], Any]]
 ) -> NoReturn:
     """Runs the script as one rank, and ends the process."""
-    from pipesim.recorder import patches
+    from pipesim.recorder import free, patches
     from pipesim.recorder.rank_file import RankFile
     from pipesim.recorder.rank_recorder import Ended, RankRecorder, exit_process
 
@@ -79,7 +79,9 @@ def run_rank(
     atexit._clear()  # the parent's exit functions are for the parent only
     os.environ.update(environment(settings, rank))
     _seed(rank + settings.variation * settings.ranks)
-    path = Path(settings.out) / rank_file_name(rank)
+    if settings.folder is not None:
+        os.chdir(settings.folder)
+    path = Path(settings.out) / rank_file_name(rank) if settings.out else None
     recorder = RankRecorder(settings, rank, connection, RankFile(path, rank, settings.ranks))
     recorder.messages = messages
 
@@ -99,6 +101,7 @@ def run_rank(
     threads.install(recorder.place)
     recorder.spins.watch_clocks(_delays(settings, rank))
     patches.install(recorder)
+    free.install(recorder.free)
     _watch_for_nccl(recorder)
     if settings.device == "cuda":
         from pipesim.recorder import cuda
@@ -108,7 +111,7 @@ def run_rank(
     if settings.trace is not None:
         from pipesim.why import tracer as tracing
 
-        tracer = tracing.install(recorder, path.parent, settings.trace)
+        tracer = tracing.install(recorder, Path(settings.out), settings.trace)
     try:
         _run_and_end(recorder, settings, function, tracer)
     except Ended:

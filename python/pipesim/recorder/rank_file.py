@@ -33,12 +33,18 @@ class RankFile:
     are written again.
     """
 
-    def __init__(self, path: Path, rank: int, world: int) -> None:
-        self._fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+    def __init__(self, path: Optional[Path], rank: int, world: int) -> None:
+        """`path`: None keeps the file in memory, for `content`."""
+        self._is_memory = path is None
+        if path is None:
+            self._fd = os.memfd_create(f"rank{rank}")
+        else:
+            self._fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
         self._size = 0  # bytes before the lines that can change
         self._lines: list[_Line] = []
         self._places: dict[Place, str] = {}
         self.count = 0
+        self.content = b""  # the whole file after its end, if it is kept in memory
         self.tracer: Optional[Tracer] = None  # gets each entry and definition also
         self._append({"record": 1, "rank": rank, "world": world}, None)
         self._write()
@@ -116,6 +122,8 @@ class RankFile:
             line.held, line.changed = False, True
         self._append(entry, place)
         self._write()
+        if self._is_memory:
+            self.content = self._read()
         os.close(self._fd)
         self._fd = -1
         if self.tracer is not None:
@@ -125,6 +133,20 @@ class RankFile:
         """Discards further writes, in a process that the script forked: its calls are not the
         rank's."""
         self._fd = os.open(os.devnull, os.O_RDWR)
+
+    def copy_memory(self) -> int:
+        """Returns a copy of a file in memory, for `attach` in a copy of the rank."""
+        copy = os.memfd_create("copy")
+        os.write(copy, self._read())
+        return copy
+
+    def attach(self, copy: int) -> None:
+        """Goes on in a copy of the file."""
+        os.close(self._fd)
+        self._fd = copy
+
+    def _read(self) -> bytes:
+        return os.pread(self._fd, os.fstat(self._fd).st_size, 0)
 
     def _append(self, entry: Entry, place: Optional[Place]) -> _Line:
         l = self.place(place)

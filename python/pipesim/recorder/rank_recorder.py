@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import pickle
 import signal
@@ -10,6 +11,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from types import FrameType, TracebackType
 from typing import Any, NamedTuple, NoReturn, Optional
@@ -18,6 +20,7 @@ import torch
 
 from pipesim.recorder import messages as m
 from pipesim.recorder import threads, values
+from pipesim.recorder.free import FreeAnswers
 from pipesim.recorder.made_up import MadeUp
 from pipesim.recorder.of_thread import OfThread
 from pipesim.recorder.places import Place, Places, calls_from_cpp
@@ -100,6 +103,7 @@ class RankRecorder:
         self.device = "cpu"
         self.stream: Callable[[], Entry] = dict  # `s` and `k` of an entry; set by `cuda`
         self._connection = connection
+        self._copies: list[int] = []  # processes that `_fork` has made
         self._lock = threading.RLock()  # protects entries, numbers and messages to the broker
         self._replies = threading.Condition()
         self._arrived: dict[tuple[int, ...], m.Reply] = {}  # by thread: the reply
@@ -108,6 +112,7 @@ class RankRecorder:
         self._dropped: list[tuple[Pending, Optional[Place]]] = []  # dropped, not recorded yet
         self._destroyed: list[tuple[Any, Entry]] = []  # groups that the script may still hold
         self.spins = Spins()
+        self.free = FreeAnswers(self)
         self._made_up = MadeUp(self._note_read)
         self._read_at: set[Optional[Place]] = set()  # places that have read made-up values
         self._stop: Optional[Callable[[], None]] = None  # set by a signal that came during a turn
@@ -480,7 +485,8 @@ class RankRecorder:
         if self.settings.values == "own":
             return not never
         forever = self.spins.in_same_state(caller)
-        return bool(self._ask(m.Poll(None if never else asked.call, forever)).value)
+        about = f"is_completed() of {asked.entry['call']} #{asked.entry['n']}"
+        return bool(self._ask(m.Poll(None if never else asked.call, forever, about)).value)
 
     def _is_last(self, entry: Entry) -> bool:
         """Whether the last entry equals `entry`, and has the current place and thread."""
@@ -580,7 +586,7 @@ class RankRecorder:
         closes the rank's connections in the group."""
         if pending.gloo and pending.is_message:
             self._closed.add(pending.entry["g"])
-        raise RuntimeError(timed_out(pending, seconds))
+        raise self.free.as_answer(RuntimeError(timed_out(pending, seconds)))
 
     def wait_at_exit(self) -> None:
         """Waits for pending collectives of gloo, which gloo finishes before a process exits."""
@@ -736,6 +742,7 @@ class RankRecorder:
 
     def _note_timeout(self) -> None:
         self.note("timeouts", "a wait has a timeout, which may expire in a real run")
+        self.free.note("timeout", "a wait with a timeout")
 
     # Marks
 
@@ -775,7 +782,9 @@ class RankRecorder:
             self.file.end(entry, place)
             self.ended = True
             runtimes = tuple(name for name in m.OTHER_RUNTIMES if name in sys.modules)
-            self._tell(m.End(entry, traceback, self.backend, self.device, runtimes))
+            self._tell(self.free.finish(
+                m.End(entry, traceback, self.backend, self.device, runtimes, self.file.content)
+            ))
         if not unwind:
             self.leave()
         if threading.current_thread() is not threading.main_thread():
@@ -819,6 +828,12 @@ class RankRecorder:
                 pass
         exit_process(0)
 
+    def ask(self, question: m.Question) -> m.Reply:
+        """Asks what only an exploration asks."""
+        with self.turn():
+            pass
+        return self._ask(question)
+
     # The pipe to the broker
 
     def _check_process(self) -> None:
@@ -844,8 +859,15 @@ class RankRecorder:
         others = threads.others()
         helpers = [t.native_id or 0 for t in others if threads.is_helper(t)]
         question.helpers, question.alone = tuple(helpers), len(helpers) == len(others)
+        if self.free.explores:
+            place = self.place()
+            question.at = "" if place is None else place.at
+            question.now = self.free.clock.now
+            question.can_fork = not others and not multiprocessing.active_children()
         self._tell(question)
         reply = self._receive(question.thread)
+        if self.free.explores:
+            self.free.clock.now = max(self.free.clock.now, reply.now)
         if reply.cut is not None:
             if reply.running:
                 self._noted.add("running_threads")
@@ -866,7 +888,7 @@ class RankRecorder:
                 self._is_read = True
                 self._replies.release()
                 try:
-                    reply: m.Reply = pickle.loads(self._connection.recv_bytes())
+                    reply = self._read_reply()
                 except (EOFError, OSError):
                     self.leave()
                 finally:
@@ -875,6 +897,29 @@ class RankRecorder:
                 self._arrived[reply.thread] = reply
                 self._replies.notify_all()
             return self._arrived.pop(thread)
+
+    def _read_reply(self) -> m.Reply:
+        while True:
+            message = pickle.loads(self._connection.recv_bytes())
+            if isinstance(message, m.Reply):
+                return message
+            self._fork()
+
+    def _fork(self) -> None:
+        """Forks a copy of this rank, which goes on with another pipe. Only this thread exists."""
+        pipe = Connection(reduction.recv_handle(self._connection))
+        file = self.file.copy_memory()
+        self._copies = [pid for pid in self._copies if os.waitpid(pid, os.WNOHANG) == (0, 0)]
+        pid = os.fork()
+        if pid:
+            pipe.close()
+            os.close(file)
+            self._copies.append(pid)
+            return
+        self._connection.close()
+        self._connection, self._copies, self.pid = pipe, [], os.getpid()
+        self.file.attach(file)
+        self._tell(m.Hello(self.pid))
 
 
 # Number of references in _finish_destroyed to a group that only `patches` keeps: its list, a tuple,

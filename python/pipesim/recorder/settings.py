@@ -37,6 +37,10 @@ class Settings:
     trace: Optional[tuple[str, ...]] = None  # trace the user's code, and these installed files
     edits: tuple[tuple[str, str], ...] = ()  # texts to run in the place of files, by absolute path
     variation: int = 0  # other random seeds and, if not 0, delays before reads of a clock
+    # Kinds of free answers that the broker decides, for `pipesim explore`; None: all as they come.
+    explore: Optional[tuple[str, ...]] = None
+    replay: tuple[tuple[str, str], ...] = ()  # the first answers: who is asked, and the answer
+    folder: Optional[str] = None  # the folder in which the ranks run, if not that of the launcher
     output: str = "first"  # ranks whose output is shown: "first" (rank 0), "all" or "none"
 
     @property
@@ -68,7 +72,8 @@ class Settings:
         fields = json.loads(text)
         fields["args"] = tuple(fields["args"])
         fields["preload"] = tuple(fields["preload"])
-        fields["trace"] = None if fields["trace"] is None else tuple(fields["trace"])
-        for name in ("env", "edits"):
+        for name in ("trace", "explore"):
+            fields[name] = None if fields[name] is None else tuple(fields[name])
+        for name in ("env", "edits", "replay"):
             fields[name] = tuple((key, value) for key, value in fields[name])
         return Settings(**fields)

@@ -149,7 +149,9 @@ class RecordingStore(dist.Store):
         if is_users(caller):
             entry = self._entry(call)
             if asks and (call.op in _ASKING or call.amount != 0):
-                self._note_order(caller)
+                self._note_order(call, caller)
+            if call.op == "check":
+                self._note_answer(call, caller)
             if call.op == "append":
                 self._recorder.note("store_order", "the store says which rank comes first")
         names = ", ".join(call.keys)
@@ -157,7 +159,8 @@ class RecordingStore(dist.Store):
         reply = self._recorder.store_call(call, entry)
         if reply.late:
             milliseconds = round((call.seconds or 0) * 1000)
-            raise _StoreError(f"wait timeout after {milliseconds}ms, keys: {names}")
+            error = _StoreError(f"wait timeout after {milliseconds}ms, keys: {names}")
+            raise self._recorder.free.as_answer(error)
         return reply.value
 
     @staticmethod
@@ -178,8 +181,15 @@ class RecordingStore(dist.Store):
             entry["amount"] = call.amount
         return entry
 
-    def _note_order(self, caller: FrameType) -> None:
+    def _note_order(self, call: m.StoreCall, caller: FrameType) -> None:
         """Adds a note that the answer depends on which rank came first, if the script uses the
         answer."""
-        if is_result_used(caller.f_code, caller.f_lasti):
+        if self._note_answer(call, caller):
             self._recorder.note("store_order", "the store says which rank comes first")
+
+    def _note_answer(self, call: m.StoreCall, caller: FrameType) -> bool:
+        """Notes a free answer, if the script uses it. Returns whether it does."""
+        is_used = is_result_used(caller.f_code, caller.f_lasti)
+        if is_used and self._recorder.free.is_free(caller):
+            self._recorder.free.note("store", f"{call.op}()")
+        return is_used

@@ -1,0 +1,87 @@
+"""Free answers: what the environment tells the script, and another run can be told otherwise.
+
+Polls, orders of store calls and recvs from any source pass through the recorder anyway. The modules
+of this package replace the functions that give the other free answers: `clocks`, `chance`,
+`background` (queues, threads, futures), `files`, `failures` (data that ends, calls that fail). A
+recording notes each free answer; an exploration (`pipesim.explore`) asks the broker for it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Optional
+
+from pipesim.recorder import messages as m
+from pipesim.recorder.places import Place, is_users
+
+if TYPE_CHECKING:
+    from pipesim.recorder.free.clocks import VirtualClock
+    from pipesim.recorder.rank_recorder import RankRecorder
+
+
+class FreeAnswers:
+    """The free answers of one rank."""
+
+    clock: VirtualClock
+
+    def __init__(self, recorder: RankRecorder) -> None:
+        self._recorder = recorder
+        self.explores = recorder.settings.explore is not None
+        self.kinds = frozenset(recorder.settings.explore or ())
+        self.made: list[BaseException] = []  # exceptions that are explored answers
+        self.wrote = False  # the rank has changed a file
+        self._noted: set[tuple[str, str, Optional[Place]]] = set()
+
+    def is_free(self, caller: FrameType) -> bool:
+        """Whether a call from this frame has a free answer: the script makes it, in a rank. A
+        recording ignores other threads, because it would change their order."""
+        recorder = self._recorder
+        if not is_users(caller) or recorder.ended or os.getpid() != recorder.pid:
+            return False
+        return self.explores or threading.current_thread() is threading.main_thread()
+
+    def asks(self, kind: str) -> bool:
+        """Whether the broker decides the answers of this kind."""
+        return kind in self.kinds
+
+    def note(self, kind: str, about: str, **more: Any) -> None:
+        """Notes an answer that was taken as it came, once for each line of the script: how often a
+        loop asks can depend on time."""
+        place = self._recorder.place()
+        if (kind, about, place) not in self._noted:
+            self._noted.add((kind, about, place))
+            self._recorder.add({"ask": kind, "about": about, **more}, place=place)
+
+    def choose(self, kind: str, about: str, options: tuple[str, ...], **more: Any) -> str:
+        """Asks the broker which of the options is the answer; the first is the usual one."""
+        got = str(self._recorder.ask(m.Choice(kind, about, options, **more)).value)
+        if len(options) > 1:
+            self._recorder.add({"ask": kind, "about": about, "got": got, "of": list(options)})
+        return got
+
+    def as_answer(self, error: Exception) -> Exception:
+        """Marks an exception that is an answer of an exploration."""
+        if self.explores:
+            self.made.append(error)
+        return error
+
+    def finish(self, end: m.End) -> m.End:
+        """Adds what an exploration wants to know of a rank that ends."""
+        error = sys.exc_info()[1]
+        while error is not None and not any(error is made for made in self.made):
+            error = error.__cause__ or error.__context__
+        end.is_answer, end.wrote = error is not None, self.wrote
+        return end
+
+
+def install(free: FreeAnswers) -> None:
+    """Replaces the functions that give free answers, in the process of a rank."""
+    from pipesim.recorder.free import background, chance, clocks, files
+
+    clocks.install(free)
+    chance.install(free)
+    background.install(free)
+    files.install(free)

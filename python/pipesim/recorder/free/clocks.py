@@ -1,0 +1,235 @@
+"""Clocks. Which value a clock shows matters only where the script compares it.
+
+A reading is a number that knows how it depends on the readings of the rank's clock. A comparison
+that a longer wait before the reading would turn around is a free answer. In an exploration, the
+clock is virtual: it moves when the script sleeps, when a wait times out, and when a comparison is
+answered as after a wait.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pipesim.recorder.free import FreeAnswers
+
+NOT_REACHED, PASSED = "is not reached", "has passed"
+
+# The virtual clocks begin at these values, in seconds; all ranks' clocks agree.
+_BEGINS = {"time": 1.6e9, "monotonic": 1e5, "perf_counter": 1e5}
+_NANOSECONDS = 1_000_000_000
+_TICK = 1e-6  # seconds between two readings
+_MARGIN = 1e-3  # seconds by which a wait passes a deadline
+
+
+class VirtualClock:
+    """The virtual clock of a rank, in seconds since its start, and the waits added so far."""
+
+    def __init__(self, free: FreeAnswers) -> None:
+        self.free = free
+        self.now = 0.0
+        self.readings = 0  # number of the latest reading
+        self.delays: list[tuple[int, float]] = []  # waits before a reading: its number, seconds
+        self.compared = 0  # number of the latest reading that has been compared
+
+    def delay(self, reading: int, seconds: float) -> None:
+        """Adds a wait before an earlier reading."""
+        self.delays.append((reading, seconds))
+        self.now += seconds
+
+
+class _Reading:
+    """The mixin of `Reading` and `IntReading`: linear arithmetic, and comparisons."""
+
+    clock: VirtualClock
+    terms: dict[int, float]  # growth per second of a wait before a reading, by its number
+    seen: int  # number of delays that the value contains
+
+    def __reduce__(self) -> Any:
+        plain = _plain(self)
+        return type(plain), (plain,)
+
+    def __lt__(self, other: Any) -> Any:
+        return _compare(self, other, operator.lt)
+
+    def __le__(self, other: Any) -> Any:
+        return _compare(self, other, operator.le)
+
+    def __gt__(self, other: Any) -> Any:
+        return _compare(self, other, operator.gt)
+
+    def __ge__(self, other: Any) -> Any:
+        return _compare(self, other, operator.ge)
+
+
+class Reading(_Reading, float):
+    """A float made of readings of a clock."""
+
+
+class IntReading(_Reading, int):
+    """An int made of readings of a clock in nanoseconds."""
+
+
+def _plain(value: Any) -> Any:
+    return float(value) if isinstance(value, Reading) else int(value)
+
+
+def _make(value: Any, clock: VirtualClock, terms: dict[int, float]) -> Any:
+    terms = {number: rate for number, rate in terms.items() if rate}
+    if not terms or not isinstance(value, (int, float)):
+        return value
+    made: Any = IntReading(value) if isinstance(value, int) else Reading(value)
+    made.clock, made.terms, made.seen = clock, terms, len(clock.delays)
+    return made
+
+
+def _terms_of(value: Any, rate: float = 1.0) -> dict[int, float]:
+    if not isinstance(value, _Reading):
+        return {}
+    return {number: rate * each for number, each in value.terms.items()}
+
+
+def _current(value: Any) -> Any:
+    """Returns a value with the waits that were added since it was made."""
+    if not isinstance(value, _Reading):
+        return value
+    is_int, plain = isinstance(value, int), _plain(value)
+    for reading, seconds in value.clock.delays[value.seen :]:
+        plain += seconds * sum(rate for n, rate in value.terms.items() if n >= reading)
+    return int(plain) if is_int else plain
+
+
+def _sum(sign: float) -> Callable[[Any, Any, Any], dict[int, float]]:
+    def terms(self: Any, other: Any, _: Any) -> dict[int, float]:
+        both = _terms_of(self)
+        for number, rate in _terms_of(other, sign).items():
+            both[number] = both.get(number, 0.0) + rate
+        return both
+
+    return terms
+
+
+def _scaled(self: Any, other: Any, operation: Any) -> dict[int, float]:
+    """Returns the terms of a product or quotient with a plain number on the right."""
+    if isinstance(other, _Reading):
+        return {}
+    return _terms_of(self, operator.mul(1.0, other) if operation is operator.mul else 1.0 / other)
+
+
+def _define_arithmetic() -> None:
+    operations: list[tuple[str, Any, Any]] = [
+        ("add", operator.add, _sum(1.0)),
+        ("sub", operator.sub, _sum(-1.0)),
+        ("mul", operator.mul, _scaled),
+        ("truediv", operator.truediv, _scaled),
+        ("floordiv", operator.floordiv, _scaled),
+    ]
+    for name, operation, terms_of in operations:
+
+        def forward(self: Any, other: Any, operation: Any = operation, of: Any = terms_of) -> Any:
+            if not isinstance(other, (int, float)):
+                return NotImplemented
+            value = operation(_current(self), _current(other))
+            return _make(value, self.clock, of(self, other, operation))
+
+        setattr(_Reading, f"__{name}__", forward)
+
+    def add_to(self: Any, other: Any) -> Any:
+        return self + other
+
+    def subtract_from(self: Any, other: Any) -> Any:
+        if not isinstance(other, (int, float)):
+            return NotImplemented
+        return _make(other - _current(self), self.clock, _terms_of(self, -1.0))
+
+    def times(self: Any, other: Any) -> Any:
+        return self * other
+
+    methods: dict[str, Any] = {
+        "__radd__": add_to,
+        "__rsub__": subtract_from,
+        "__rmul__": times,
+        "__neg__": lambda self: self * -1,
+    }
+    for name, method in methods.items():
+        setattr(_Reading, name, method)
+
+
+_define_arithmetic()
+
+
+def _compare(self: Any, other: Any, operation: Callable[[Any, Any], Any]) -> Any:
+    if not isinstance(other, (int, float)):
+        return NotImplemented
+    clock: VirtualClock = self.clock
+    left, right = _current(self), _current(other)
+    is_so = bool(operation(left, right))
+    terms = _terms_of(self - other)
+    if not terms or not clock.free.is_free(sys._getframe(2)):
+        return is_so
+    if not clock.free.explores:
+        clock.free.note("clock", "a comparison with a clock")
+        return is_so
+    return _ask(clock, left - right, max(terms.items()), is_so, operation)
+
+
+def _ask(
+    clock: VirtualClock, difference: float, latest: tuple[int, float], is_so: bool, operation: Any
+) -> bool:
+    """Answers a comparison with 0: as it is or, if a wait before the latest reading turns it
+    around, as after this wait."""
+    reading, rate = latest
+    turns = difference <= 0 < rate or rate < 0 <= difference
+    if not turns or reading < clock.compared or not clock.free.asks("clocks"):
+        clock.compared = max(clock.compared, reading)
+        return is_so
+    clock.compared = reading
+    wait = abs(difference / rate)
+    about = f"the deadline in {wait:.4g} s"
+    if clock.free.choose("clock", about, (NOT_REACHED, PASSED), late=True) == NOT_REACHED:
+        return is_so
+    clock.delay(reading, wait + _MARGIN)
+    return bool(operation(difference + rate * (wait + _MARGIN), 0))
+
+
+def install(free: FreeAnswers) -> None:
+    clock = VirtualClock(free)
+    free.clock = clock
+    for name, begin in _BEGINS.items():
+        _replace(clock, name, begin, 1)
+        _replace(clock, f"{name}_ns", begin, _NANOSECONDS)
+    if free.explores:
+        _replace_sleep(clock)
+
+
+def _replace(clock: VirtualClock, name: str, begin: float, unit: int) -> None:
+    original = getattr(time, name)
+
+    def read() -> Any:
+        if not clock.free.is_free(sys._getframe(1)):
+            return original()
+        clock.readings += 1
+        value = original()
+        if clock.free.explores:
+            clock.now += _TICK
+            value = type(value)((begin + clock.now) * unit)
+        return _make(value, clock, {clock.readings: float(unit)})
+
+    read.__name__ = name
+    setattr(time, name, read)
+
+
+def _replace_sleep(clock: VirtualClock) -> None:
+    original = time.sleep
+
+    def sleep(seconds: float) -> None:
+        if not clock.free.is_free(sys._getframe(1)):
+            original(seconds)
+        else:
+            clock.now += float(seconds)
+
+    time.sleep = sleep

@@ -1,0 +1,88 @@
+"""Files that ranks share: the order of two accesses is free, if one of them is a change."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import pathlib
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from pipesim.recorder.free import FreeAnswers
+
+# Files that no other rank uses, unless the script runs there. Their names can differ between runs.
+_NOT_SHARED = (tempfile.gettempdir(), "/dev", "/proc", "/sys")
+
+_LOOKS = ("exists", "isfile", "isdir", "getmtime", "getsize")
+_CHANGES = ("mkdir", "makedirs", "remove", "unlink", "rename", "replace", "rmdir")
+
+# Methods of pathlib.Path.
+_PATH_LOOKS = ("exists", "is_file", "is_dir", "stat", "read_text", "read_bytes", "iterdir")
+_PATH_CHANGES = ("mkdir", "unlink", "rename", "replace", "rmdir", "touch", "write_text", "write_bytes")
+
+
+def install(free: FreeAnswers) -> None:
+    def access(name: str, owner: Any, writes: Callable[..., bool]) -> None:
+        original = getattr(owner, name)
+
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            if args and free.is_free(sys._getframe(1)):
+                paths = args[:2] if name in ("rename", "replace") else args[:1]
+                for path in paths:
+                    if isinstance(path, (str, os.PathLike)):
+                        _access(free, name, os.fspath(path), writes(*args, **kwargs))
+            return original(*args, **kwargs)
+
+        wrapper.__name__ = name
+        setattr(owner, name, wrapper)
+
+    for name in _LOOKS:
+        access(name, os.path, lambda *_, **__: False)
+    access("listdir", os, lambda *_, **__: False)
+    for name in _CHANGES:
+        access(name, os, lambda *_, **__: True)
+    access("open", builtins, _opens_to_write)
+    for name in _PATH_LOOKS:
+        access(name, pathlib.Path, lambda *_, **__: False)
+    for name in _PATH_CHANGES:
+        access(name, pathlib.Path, lambda *_, **__: True)
+    access("open", pathlib.Path, _opens_to_write)
+    _replace_save(free)
+
+
+def _opens_to_write(*args: Any, **kwargs: Any) -> bool:
+    mode = args[1] if len(args) > 1 else kwargs.get("mode", "r")
+    return bool(set("wax+") & set(str(mode)))
+
+
+def _replace_save(free: FreeAnswers) -> None:
+    original = torch.save
+
+    def save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> None:
+        if isinstance(f, (str, os.PathLike)) and free.is_free(sys._getframe(1)):
+            _access(free, "save", os.fspath(f), True)
+        original(obj, f, *args, **kwargs)
+
+    torch.save = save
+
+
+def _access(free: FreeAnswers, name: str, path: Any, writes: bool) -> None:
+    """Notes or asks for an access. A change also changes what a list of its folder shows."""
+    if not isinstance(path, str):
+        return
+    shown = os.path.relpath(path)
+    if shown.startswith("..") and os.path.abspath(path).startswith(_NOT_SHARED):
+        return
+    if not free.explores:
+        free.note("file", f"{name}()", path=shown, writes=writes)
+    elif free.asks("files"):
+        whole = os.path.abspath(path)
+        objects: tuple[Any, ...] = ((("file", whole), "write" if writes else "read"),)
+        if writes:
+            objects += ((("file", os.path.dirname(whole)), "add"),)
+        free.choose("file", f"{name}('{shown}')", ("go",), objects=objects)
