@@ -6,6 +6,7 @@ commands.md has a row for each command, with a link to its section. The tables o
 line "Options:", name all options of the command and no others.
 """
 
+import os
 import pathlib
 import re
 import subprocess
@@ -50,6 +51,19 @@ class Commands(unittest.TestCase):
                 self.assertIn("--help", options)
                 self.assertEqual(set(), options - named, "no page names them")
                 self.assertEqual(set(), named - options, f"'pipesim {command}' does not have them")
+
+    def test_the_recorder_explains_its_options_as_the_program_does(self):
+        recorder = subprocess.run(
+            [sys.executable, "-B", "-m", "pipesim.record", "--help"], stdout=subprocess.PIPE, text=True,
+            encoding="utf-8", check=True, env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "COLUMNS": "1000"},
+        ).stdout  # fmt: skip
+        own = dict(re.findall(r"^  (?:-\w[^,]*, )?(--[\w-]+)(?:, -\w)?.*?  +(\w.*)$", recorder, re.MULTILINE))
+        self.assertGreater(len(own), 15)
+        shown = re.sub(r"\n {20,}", " ", pipesim("help", "record"))
+        for option, text in re.findall(r"^ +(?:-\w, )?(--[\w-]+).*?  +(\w.*)$", shown, re.MULTILINE):
+            with self.subTest(option=option):
+                if option != "--python":  # the recorder is run by it
+                    self.assertEqual(own[option], re.sub(r" \[[\w, ]+\]$", "", text))
 
 
 if __name__ == "__main__":

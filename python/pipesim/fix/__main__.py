@@ -61,6 +61,7 @@ def _settings(options: argparse.Namespace, out: str) -> Settings:
 
 
 def _answer(options: argparse.Namespace, settings: Settings) -> dict[str, Any]:
+    cli.check_torch()
     from pipesim.fix import command, report
     from pipesim.recorder import launcher
     from pipesim.why import explain

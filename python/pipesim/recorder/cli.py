@@ -30,12 +30,14 @@ _UNITS = {"": 1, "B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 
 _EPILOG = """\
 The script really runs, once as each rank and in this folder: what it writes, downloads or deletes
-happens that many times; after a hang once more, unless --no-why is given, and with --fix again for
-each change that is tried. --chdir runs it in
-another folder, and PIPESIM_RECORD=1 is in its environment, so that it can do less.
+happens that many times. After a hang it runs once more, unless --no-why is given, and with --fix
+again for each change that is tried. --chdir runs it in another folder, and PIPESIM_RECORD=1 is in
+its environment, so that it can do less.
 
-exit status: 0 proved; 1 a hang is possible, or a rank raised or exited with an error; 2 wrong usage
-or nothing to record with; 3 undecided; 130 interrupted
+Exit status: that of 'pipesim check' (0 proved, 1 a hang is possible or a rank failed, 3 undecided);
+2 the script cannot be recorded; 130 interrupted
+
+Read more: docs/how-to/record.md, docs/explanation/fix-a-script.md
 """
 
 
@@ -62,68 +64,101 @@ def _assignment(text: str) -> tuple[str, str]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pipesim record",
-        usage="pipesim record --ranks N [OPTION...] [-m] SCRIPT [ARGUMENT...]",
-        description="Runs a PyTorch script once as each rank, on this CPU, without GPUs or a "
-        "network, records what the ranks ask of their process groups, and checks whether the job "
-        "can hang.",
+        usage="pipesim record --ranks N [options] [-m] SCRIPT [arguments]",
+        description="Runs all ranks of the script on this machine, without GPUs or a network, and\n"
+        "records the calls that each rank makes on its process groups. Then checks whether any\n"
+        "interleaving can hang, and at which lines.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
+        add_help=False,
     )
     add = parser.add_argument
-    add("--ranks", "-n", type=_positive, metavar="N", help="number of ranks (required)")
-    add("--nnodes", type=_positive, default=1, metavar="N", help="number of nodes (default 1)")
+    # The program's help has the same sentences (features/record/record_command.cpp).
+    add("--ranks", "-n", type=_positive, metavar="N", help="Number of ranks")
+    add("--nnodes", type=_positive, default=1, metavar="N", help="Number of nodes, as for torchrun")
     add("-m", action="store_true", dest="module", help="SCRIPT is a module, as python3 -m")
-    add("-o", "--output", metavar="FOLDER", help="keep the record in this folder")
-    add("--only-record", action="store_true", help="do not check the record")
-    add("--rules", choices=["gloo", "nccl"], help="check under these rules (default: the script's backend)")
-    add("--set", action="append", default=[], metavar="KEY=VALUE", help="as of 'pipesim check'")
+    add("-o", "--output", metavar="DIR", help="Keep the record")
+    add("--only-record", action="store_true", help="Do not check the record")
+    add(
+        "--rules",
+        choices=["gloo", "nccl"],
+        help="Backend whose rules apply to a record (default: the backend that the script uses)",
+    )
+    add(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="Set a parameter of the scenario (repeatable)",
+    )
     add(
         "--device",
         choices=["cpu", "cuda"],
         default="auto",
-        help="cuda: stand-ins for GPUs (default: if the script asks for nccl)",
+        help="cuda: a stand-in for CUDA; the default for scripts that use NCCL",
     )
-    add("--steps", type=_positive, metavar="N", help="stop after the N-th optimizer.step")
+    add("--steps", type=_positive, metavar="N", help="Stop each rank after N optimizer steps")
     add(
         "--seconds",
         type=float,
         default=DEFAULT_SECONDS,
         metavar="N",
-        help=f"stop after this many seconds without progress (default {DEFAULT_SECONDS:.0f})",
+        help="End the recording after N seconds without progress",
     )
     add(
         "--values",
         choices=["real", "own"],
         default="real",
-        help="own: no rank waits, each makes results up from its own data",
+        help="real: collectives return real values; own: each rank makes up its own",
     )
     add(
         "--limit",
         type=_size,
         default=DEFAULT_LIMIT,
         metavar="SIZE",
-        help=f"carry values up to this size (default {DEFAULT_LIMIT // 1024}KiB)",
+        help="Largest tensor that ranks exchange; for larger ones, each rank keeps its own",
     )
-    add("--one-by-one", action="store_true", help="one rank after the other, with own values")
-    add("--env", type=_assignment, action="append", default=[], metavar="KEY=VALUE")
-    add("--chdir", metavar="FOLDER", help="run the script there")
+    add("--one-by-one", action="store_true", help="Run the ranks one after the other")
+    add(
+        "--env",
+        type=_assignment,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="Set an environment variable (repeatable)",
+    )
+    add("--chdir", metavar="DIR", help="Run the script in DIR")
     add(
         "--preload",
         action="append",
         default=[],
         metavar="MODULE",
-        help="import it once for all ranks, e.g. transformers",
+        help="Import a module once for all ranks, e.g. transformers (repeatable)",
     )
     add(
         "--no-why",
         action="store_false",
         dest="why",
-        help="do not run the script once more after a hang, to find where the ranks part",
+        help="Do not run the script once more after a hang, to find where its ranks part",
     )
-    add("--fix", action="store_true", help="after a hang, find and prove changes of the script")
-    add("--apply", type=_positive, metavar="N", help="write the N-th change of --fix to its file")
-    add("--all-output", action="store_true", help="show the output of all ranks, not of rank 0")
+    add(
+        "--fix",
+        action="store_true",
+        help="After a hang, find changes of the script, and prove each of them",
+    )
+    add(
+        "--apply",
+        type=_positive,
+        metavar="N",
+        help="As --fix, and write the N-th change to its file",
+    )
+    add(
+        "--all-output",
+        action="store_true",
+        help="Show the output of all ranks, not only of rank 0",
+    )
+    add("-h", "--help", action="help", help="Print this help")
     add("script", metavar="SCRIPT", nargs="?")
     add("args", metavar="ARGUMENT", nargs=argparse.REMAINDER)
     return parser
@@ -170,7 +205,7 @@ def _settings(options: argparse.Namespace) -> Settings:
 
 def check_torch() -> None:
     """Exits with an error and a hint if torch is missing, too old, or without distributed."""
-    hint = "name the interpreter that has it: pipesim record --python PYTHON ..."
+    hint = "name the interpreter that has it with --python"
     try:
         import torch
     except ImportError as error:
