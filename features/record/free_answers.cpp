@@ -45,7 +45,7 @@ std::size_t shared_files(const Record& record) {
     }
   }
   std::size_t shared = 0;
-  for (const std::uint32_t path : changed) shared += users[path].size() > 1 ? 1 : 0;
+  for (const std::uint32_t path : changed) shared += users[path].size() > 1 ? 1U : 0U;
   return shared;
 }
 

@@ -24,11 +24,15 @@ from pathlib import Path
 from typing import Any, Optional, Union
 
 from pipesim import notebook
+from pipesim.explorer.cli import DEFAULT_RUNS, DEFAULT_TIME, explore_function
 from pipesim.recorder import cli, program
 from pipesim.recorder.imports import import_parts
 from pipesim.recorder.settings import DEFAULT_LIMIT, DEFAULT_SECONDS, Settings
 
-__all__ = ["End", "Record", "RecordingFailed", "Report", "Stuck", "record"]
+__all__ = [
+    "End", "Exploration", "Hang", "Record", "RecordingFailed", "Report", "Stuck", "explore",
+    "record",
+]  # fmt: skip
 
 
 class RecordingFailed(Exception):
@@ -87,6 +91,40 @@ class Report:
 
     def _repr_html_(self) -> str:
         return notebook.report_html(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class Hang:
+    """A run that hangs: its number, the unusual answers in words, and who waits where."""
+
+    run: int
+    unusual: tuple[str, ...]
+    stuck: tuple[Stuck, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Exploration:
+    """The answer of `explore`. `left`: alternatives that were not run; `records`: number of
+    different records, each checked; `failed`: why ranks failed; `bounds` and `not_free`: limits of
+    the answer."""
+
+    answer: str  # "covered", "hang possible", "hang certain", "failed" or "not covered"
+    hangs: tuple[Hang, ...]
+    failed: tuple[str, ...]
+    runs: int
+    left: int
+    records: int
+    bounds: tuple[str, ...]
+    not_free: tuple[str, ...]
+    text: str = dataclasses.field(repr=False)
+
+    @property
+    def covered(self) -> bool:
+        """Whether all answers were tried, and no run hangs or fails."""
+        return self.answer == "covered"
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -198,47 +236,141 @@ def record(
     return recorded
 
 
+def explore(
+    job: Union[str, Path, Callable[..., object]],
+    *,
+    ranks: int,
+    args: Sequence[Any] = (),
+    nodes: int = 1,
+    device: str = "auto",
+    rules: Optional[str] = None,
+    answers: Optional[int] = None,
+    runs: int = DEFAULT_RUNS,
+    time: float = DEFAULT_TIME,
+    free: Sequence[str] = (),
+    faults: bool = False,
+    uneven_data: bool = False,
+    keep_going: bool = False,
+    preload: Sequence[str] = (),
+    limit: int = DEFAULT_LIMIT,
+    seconds: float = DEFAULT_SECONDS,
+    env: Mapping[str, str] = {},
+    chdir: Union[str, Path, None] = None,
+) -> Exploration:
+    """Runs `job` with other answers of clocks, polls, queues, stores, ..., as `pipesim explore`,
+    until a run hangs, all answers were tried, or a limit is reached: `answers` unusual answers in a
+    run, `runs`, or `time` in seconds. `free` names the kinds to explore; all but data and faults by
+    default. The other arguments are those of `record`.
+
+    Raises RecordingFailed if the job cannot be run."""
+    if not callable(job) and not Path(job).is_file():
+        raise RecordingFailed(f"cannot read the script '{job}'")
+    settings = Settings(
+        ranks=ranks,
+        out="",
+        script="" if callable(job) else str(Path(job).resolve()),
+        args=() if callable(job) else tuple(map(str, args)),
+        nodes=nodes,
+        device=device,
+        rules=rules,
+        preload=tuple(preload),
+        limit=limit,
+        seconds=seconds,
+        env=tuple(env.items()),
+        chdir=None if chdir is None else str(Path(chdir).resolve()),
+    )
+    options = {
+        "answers": answers, "runs": runs, "time": time, "free": ",".join(free) or None,
+        "faults": faults, "uneven_data": uneven_data, "keep_going": keep_going, "rules": rules,
+        "set": [], "json": True,
+    }  # fmt: skip
+    if isinstance(job, (str, Path)):
+        words = ["--settings", settings.to_json(), "--options", json.dumps(options)]
+        done = _run_module("pipesim.explore", words, subprocess.PIPE)
+        status, found, errors = done.returncode, done.stdout, done.stderr
+    else:
+        function = functools.partial(job, *args)
+        work = functools.partial(explore_function, settings, options, function)
+        status, found, errors = _run_in_child(work)
+    if not found:
+        raise RecordingFailed(errors.strip() or f"the exploration ended with status {status}")
+    return _exploration(json.loads(found))
+
+
+def _exploration(answer: Mapping[str, Any]) -> Exploration:
+    hangs = tuple(
+        Hang(each["run"], tuple(each["if"]), tuple(Stuck(**stuck) for stuck in each["stuck"]))
+        for each in answer["hangs"]
+    )
+    names = ("answer", "runs", "left", "records", "text")
+    lists = {name: tuple(answer[name]) for name in ("bounds", "not_free")}
+    failed = tuple(each["why"] for each in answer["failures"])
+    return Exploration(
+        hangs=hangs, failed=failed, **{name: answer[name] for name in names}, **lists
+    )
+
+
 def _record_script(settings: Settings) -> str:
     """Records a script in a new process, so that the state of this process does not change."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pipesim.record", "--settings", settings.to_json()],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
+    done = _run_module("pipesim.record", ["--settings", settings.to_json()], subprocess.DEVNULL)
     if done.returncode not in (0, cli.EXIT_FAILED):
         raise RecordingFailed(done.stderr.strip())
     return done.stderr
 
 
+def _run_module(module: str, words: Sequence[str], stdout: int) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", module, *words],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+
+
 def _record_function(settings: Settings, function: Callable[[], object]) -> str:
     """Records a function in a child process, which becomes the launcher, the ranks' parent."""
+    status, _, errors = _run_in_child(lambda: cli.record_with(settings, function))
+    if status not in (0, cli.EXIT_FAILED):
+        raise RecordingFailed(errors.strip())
+    return errors
+
+
+def _run_in_child(work: Callable[[], int]) -> tuple[int, str, str]:
+    """Runs a function in a child process. Returns its status, and what it wrote to stdout and
+    stderr."""
     with contextlib.suppress(ImportError):  # of torch, which the child reports
         import_parts(slow=True)  # here, not in the child: once for all recordings of this process
     sys.stdout.flush()
     sys.stderr.flush()
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
+    with contextlib.ExitStack() as files:
+        outputs = [
+            files.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace"))
+            for _ in range(2)
+        ]
         child = os.fork()
         if child == 0:
             status = 70
             try:
-                os.dup2(output.fileno(), 2)
+                for fd, output in enumerate(outputs, 1):
+                    os.dup2(output.fileno(), fd)
+                sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
                 sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
-                status = cli.record_with(settings, function)
+                status = work()
             except SystemExit as end:
                 status = end.code if isinstance(end.code, int) else 70
             finally:
+                sys.stdout.flush()
                 sys.stderr.flush()
                 os._exit(status)
         _, status = os.waitpid(child, 0)
-        output.seek(0)
-        text = output.read()
-    if os.waitstatus_to_exitcode(status) not in (0, cli.EXIT_FAILED):
-        raise RecordingFailed(text.strip())
-    return text
+        texts = []
+        for output in outputs:
+            output.seek(0)
+            texts.append(output.read())
+    return os.waitstatus_to_exitcode(status), texts[0], texts[1]
 
 
 def _read(settings: Settings, output: str) -> Record:

@@ -1,4 +1,4 @@
-"""What the environment can answer otherwise: the recorder notes it, and the verdict names it."""
+"""Free answers: the recorder notes them, and the verdict counts them."""
 
 import json
 import queue

@@ -34,9 +34,10 @@ def in_fork(script, ranks, *args, **options):
 
 
 def command(*arguments, **options):
-    """Runs `python3 -m pipesim.record`, and captures stdout and stderr."""
+    """Runs `python3 -m pipesim.record`, or another module, and captures stdout and stderr."""
+    module = options.pop("module", "pipesim.record")
     return subprocess.run(
-        [sys.executable, "-B", "-m", "pipesim.record", *map(str, arguments)],
+        [sys.executable, "-B", "-m", module, *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": str(ROOT / "python"), **options.pop("env", {})},
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, **options,
     )  # fmt: skip

@@ -53,17 +53,23 @@ class Commands(unittest.TestCase):
                 self.assertEqual(set(), named - options, f"'pipesim {command}' does not have them")
 
     def test_the_recorder_explains_its_options_as_the_program_does(self):
-        recorder = subprocess.run(
-            [sys.executable, "-B", "-m", "pipesim.record", "--help"], stdout=subprocess.PIPE, text=True,
+        for command in ("record", "explore"):
+            own = self.options_of_recorder(command)
+            self.assertGreater(len(own), 15)
+            shown = re.sub(r"\n {20,}", " ", pipesim("help", command))
+            for option, text in re.findall(r"^ +(?:-\w, )?(--[\w-]+).*?  +(\w.*)$", shown, re.MULTILINE):
+                with self.subTest(command=command, option=option):
+                    if option != "--python":  # the recorder is run by it
+                        text = re.sub(r" \[[\w, ]+\]$", "", text)
+                        self.assertEqual(own[option], re.sub(r" \(default \w+\)$", "", text))
+
+    def options_of_recorder(self, command):
+        """Returns what the help of the Python module says of each option."""
+        shown = subprocess.run(
+            [sys.executable, "-B", "-m", f"pipesim.{command}", "--help"], stdout=subprocess.PIPE, text=True,
             encoding="utf-8", check=True, env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "COLUMNS": "1000"},
         ).stdout  # fmt: skip
-        own = dict(re.findall(r"^  (?:-\w[^,]*, )?(--[\w-]+)(?:, -\w)?.*?  +(\w.*)$", recorder, re.MULTILINE))
-        self.assertGreater(len(own), 15)
-        shown = re.sub(r"\n {20,}", " ", pipesim("help", "record"))
-        for option, text in re.findall(r"^ +(?:-\w, )?(--[\w-]+).*?  +(\w.*)$", shown, re.MULTILINE):
-            with self.subTest(option=option):
-                if option != "--python":  # the recorder is run by it
-                    self.assertEqual(own[option], re.sub(r" \[[\w, ]+\]$", "", text))
+        return dict(re.findall(r"^  (?:-\w[^,]*, )?(--[\w-]+)(?:, -\w)?.*?  +(\w.*)$", shown, re.MULTILINE))
 
 
 if __name__ == "__main__":

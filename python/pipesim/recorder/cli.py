@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import json
 import os
 import re
 import shutil
@@ -48,7 +49,7 @@ def _size(text: str) -> int:
     return int(match[1]) * _UNITS[match[2] or ""]
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a number from 1 on, found '{text}'")
     return int(text)
@@ -61,25 +62,13 @@ def _assignment(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="pipesim record",
-        usage="pipesim record --ranks N [options] [-m] SCRIPT [arguments]",
-        description="Runs all ranks of the script on this machine, without GPUs or a network, and\n"
-        "records the calls that each rank makes on its process groups. Then checks whether any\n"
-        "interleaving can hang, and at which lines.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-        add_help=False,
-    )
+def add_job_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options about the job and its check. The program's help has the same sentences
+    (features/record/script_options.cpp)."""
     add = parser.add_argument
-    # The program's help has the same sentences (features/record/record_command.cpp).
-    add("--ranks", "-n", type=_positive, metavar="N", help="Number of ranks")
-    add("--nnodes", type=_positive, default=1, metavar="N", help="Number of nodes, as for torchrun")
+    add("--ranks", "-n", type=positive, metavar="N", help="Number of ranks")
+    add("--nnodes", type=positive, default=1, metavar="N", help="Number of nodes, as for torchrun")
     add("-m", action="store_true", dest="module", help="SCRIPT is a module, as python3 -m")
-    add("-o", "--output", metavar="DIR", help="Keep the record")
-    add("--only-record", action="store_true", help="Do not check the record")
     add(
         "--rules",
         choices=["gloo", "nccl"],
@@ -98,20 +87,6 @@ def _parser() -> argparse.ArgumentParser:
         default="auto",
         help="cuda: a stand-in for CUDA; the default for scripts that use NCCL",
     )
-    add("--steps", type=_positive, metavar="N", help="Stop each rank after N optimizer steps")
-    add(
-        "--seconds",
-        type=float,
-        default=DEFAULT_SECONDS,
-        metavar="N",
-        help="End the recording after N seconds without progress",
-    )
-    add(
-        "--values",
-        choices=["real", "own"],
-        default="real",
-        help="real: collectives return real values; own: each rank makes up its own",
-    )
     add(
         "--limit",
         type=_size,
@@ -119,7 +94,6 @@ def _parser() -> argparse.ArgumentParser:
         metavar="SIZE",
         help="Largest tensor that ranks exchange; for larger ones, each rank keeps its own",
     )
-    add("--one-by-one", action="store_true", help="Run the ranks one after the other")
     add(
         "--env",
         type=_assignment,
@@ -136,6 +110,51 @@ def _parser() -> argparse.ArgumentParser:
         metavar="MODULE",
         help="Import a module once for all ranks, e.g. transformers (repeatable)",
     )
+
+
+def add_script(parser: argparse.ArgumentParser) -> None:
+    """Adds the help, the script and its arguments."""
+    parser.add_argument("-h", "--help", action="help", help="Print this help")
+    parser.add_argument("script", metavar="SCRIPT", nargs="?")
+    parser.add_argument("args", metavar="ARGUMENT", nargs=argparse.REMAINDER)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pipesim record",
+        usage="pipesim record --ranks N [options] [-m] SCRIPT [arguments]",
+        description="Runs all ranks of the script on this machine, without GPUs or a network, and\n"
+        "records the calls that each rank makes on its process groups. Then checks whether any\n"
+        "interleaving can hang, and at which lines.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        add_help=False,
+    )
+    add = parser.add_argument
+    add_job_options(parser)
+    add("-o", "--output", metavar="DIR", help="Keep the record")
+    add("--only-record", action="store_true", help="Do not check the record")
+    add(
+        "--replay",
+        metavar="FILE",
+        help="Give the answers of this run of 'pipesim explore' again",
+    )
+    add("--steps", type=positive, metavar="N", help="Stop each rank after N optimizer steps")
+    add(
+        "--seconds",
+        type=float,
+        default=DEFAULT_SECONDS,
+        metavar="N",
+        help="End the recording after N seconds without progress",
+    )
+    add(
+        "--values",
+        choices=["real", "own"],
+        default="real",
+        help="real: collectives return real values; own: each rank makes up its own",
+    )
+    add("--one-by-one", action="store_true", help="Run the ranks one after the other")
     add(
         "--no-why",
         action="store_false",
@@ -149,7 +168,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add(
         "--apply",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="As --fix, and write the N-th change to its file",
     )
@@ -158,9 +177,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="Show the output of all ranks, not only of rank 0",
     )
-    add("-h", "--help", action="help", help="Print this help")
-    add("script", metavar="SCRIPT", nargs="?")
-    add("args", metavar="ARGUMENT", nargs=argparse.REMAINDER)
+    add_script(parser)
     return parser
 
 
@@ -169,7 +186,7 @@ def _fail(message: str, *, hint: str) -> NoReturn:
     raise SystemExit(EXIT_USAGE)
 
 
-def _settings(options: argparse.Namespace) -> Settings:
+def settings_of(options: argparse.Namespace) -> Settings:
     script, ranks, nodes = options.script, options.ranks, options.nnodes
     if ranks is None or script is None:
         what = "'--ranks N'" if ranks is None else "the script to record"
@@ -203,6 +220,21 @@ def _settings(options: argparse.Namespace) -> Settings:
     )
 
 
+def _with_answers(settings: Settings, path: str) -> Settings:
+    """Returns the settings of a run that `pipesim explore` has found."""
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        kinds, plan = found["kinds"], found["plan"]
+    except (OSError, ValueError, KeyError, TypeError):
+        _fail(f"cannot read the answers in '{path}'", hint="'pipesim explore -o DIR' writes them")
+    if found.get("ranks") != settings.ranks:
+        _fail(f"the answers are those of {found.get('ranks')} ranks", hint="use the same --ranks")
+    script = settings.script if settings.module else str(Path(settings.script).resolve())
+    return dataclasses.replace(
+        settings, explore=tuple(kinds), replay=tuple((who, got) for who, got in plan), script=script
+    )
+
+
 def check_torch() -> None:
     """Exits with an error and a hint if torch is missing, too old, or without distributed."""
     hint = "name the interpreter that has it with --python"
@@ -233,7 +265,9 @@ def main(argv: Sequence[str]) -> int:
         restart_with_hash_seed(argv)
         return record_with(Settings.from_json(argv[1]))
     options = _parser().parse_args(argv)
-    settings = _settings(options)
+    settings = settings_of(options)
+    if options.replay is not None:
+        settings = _with_answers(settings, options.replay)
     restart_with_hash_seed(argv)
     if options.output is not None:
         return _record_and_check(options, settings)

@@ -21,8 +21,9 @@ import platform
 import re
 import select
 import signal
+import tempfile
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -94,13 +95,13 @@ def run(
     Call `prepare_process` in this process before.
     """
     outcome = Launcher(settings, function, nursery).run()
-    if settings.device == "auto" and any(map(_asks_for_cuda, outcome.ends)):
+    if settings.device == "auto" and any(map(asks_for_cuda, outcome.ends)):
         settings = dataclasses.replace(settings, device="cuda")
         outcome = Launcher(settings, function, nursery).run()
     return outcome
 
 
-def _asks_for_cuda(end: dict[str, Any]) -> bool:
+def asks_for_cuda(end: dict[str, Any]) -> bool:
     """Whether the rank ended because its backend is nccl, or because torch refused a call on a GPU
     (torch/cuda/__init__.py, _lazy_init)."""
     refusals = (
@@ -162,6 +163,23 @@ class Launcher:
 
     def run(self) -> Outcome:
         """Runs all ranks to their ends, and writes `record.json`."""
+        with self._own_folder():
+            return self._run()
+
+    @contextlib.contextmanager
+    def _own_folder(self) -> Iterator[None]:
+        """Lets the ranks of a replayed run work in a copy of the folder, as those of `explore`."""
+        if self._settings.explore is None:
+            yield
+            return
+        from pipesim.explorer.folders import make_copy
+
+        with tempfile.TemporaryDirectory(prefix="pipesim-replay-") as scratch:
+            make_copy(Path.cwd(), Path(scratch) / "work")
+            self._settings = dataclasses.replace(self._settings, folder=f"{scratch}/work")
+            yield
+
+    def _run(self) -> Outcome:
         settings = self._settings
         remove_record(Path(settings.out))
         interrupted = False

@@ -81,6 +81,7 @@ def run_rank(
     _seed(rank + settings.variation * settings.ranks)
     if settings.folder is not None:
         os.chdir(settings.folder)
+        sys.dont_write_bytecode = True  # else files would differ between the first runs
     path = Path(settings.out) / rank_file_name(rank) if settings.out else None
     recorder = RankRecorder(settings, rank, connection, RankFile(path, rank, settings.ranks))
     recorder.messages = messages

@@ -782,9 +782,9 @@ class RankRecorder:
             self.file.end(entry, place)
             self.ended = True
             runtimes = tuple(name for name in m.OTHER_RUNTIMES if name in sys.modules)
-            self._tell(self.free.finish(
-                m.End(entry, traceback, self.backend, self.device, runtimes, self.file.content)
-            ))
+            content = self.file.content
+            end = m.End(entry, traceback, self.backend, self.device, runtimes, content)
+            self._tell(self.free.finish(end))
         if not unwind:
             self.leave()
         if threading.current_thread() is not threading.main_thread():
@@ -906,7 +906,7 @@ class RankRecorder:
             self._fork()
 
     def _fork(self) -> None:
-        """Forks a copy of this rank, which goes on with another pipe. Only this thread exists."""
+        """Starts a copy of this rank, which goes on with another pipe. Only this thread exists."""
         pipe = Connection(reduction.recv_handle(self._connection))
         file = self.file.copy_memory()
         self._copies = [pid for pid in self._copies if os.waitpid(pid, os.WNOHANG) == (0, 0)]

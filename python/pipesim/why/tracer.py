@@ -37,7 +37,7 @@ import torch
 from pipesim.recorder import values
 from pipesim.recorder.edited import run_script
 from pipesim.recorder.free.chance import Chance
-from pipesim.recorder.free.clocks import IntReading, Reading
+from pipesim.recorder.free.clocks import ClockInt, ClockFloat
 from pipesim.recorder.places import is_users
 from pipesim.why import sites
 
@@ -53,7 +53,7 @@ _MAX_TEXT = 60
 _MAX_ITEMS = 8
 
 _BRACKETS = {list: "[]", tuple: "()", dict: "{}", set: "{}", frozenset: "{}"}
-_PLAIN = (int, float, bool, type(None), complex, Reading, IntReading, Chance)
+_PLAIN = (int, float, bool, type(None), complex, ClockFloat, ClockInt, Chance)
 
 
 def trace_file_name(rank: int) -> str:

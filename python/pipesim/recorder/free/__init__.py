@@ -79,9 +79,13 @@ class FreeAnswers:
 
 def install(free: FreeAnswers) -> None:
     """Replaces the functions that give free answers, in the process of a rank."""
-    from pipesim.recorder.free import background, chance, clocks, files
+    from pipesim.recorder.free import background, chance, clocks, failures, files
 
     clocks.install(free)
     chance.install(free)
     background.install(free)
     files.install(free)
+    if free.asks("data"):
+        failures.end_data_early(free)
+    if free.asks("faults"):
+        failures.let_modules_fail(free)

@@ -42,8 +42,8 @@ class VirtualClock:
         self.now += seconds
 
 
-class _Reading:
-    """The mixin of `Reading` and `IntReading`: linear arithmetic, and comparisons."""
+class _ClockNumber:
+    """The mixin of `ClockFloat` and `ClockInt`: linear arithmetic, and comparisons."""
 
     clock: VirtualClock
     terms: dict[int, float]  # growth per second of a wait before a reading, by its number
@@ -66,36 +66,36 @@ class _Reading:
         return _compare(self, other, operator.ge)
 
 
-class Reading(_Reading, float):
+class ClockFloat(_ClockNumber, float):
     """A float made of readings of a clock."""
 
 
-class IntReading(_Reading, int):
+class ClockInt(_ClockNumber, int):
     """An int made of readings of a clock in nanoseconds."""
 
 
 def _plain(value: Any) -> Any:
-    return float(value) if isinstance(value, Reading) else int(value)
+    return float(value) if isinstance(value, ClockFloat) else int(value)
 
 
 def _make(value: Any, clock: VirtualClock, terms: dict[int, float]) -> Any:
     terms = {number: rate for number, rate in terms.items() if rate}
     if not terms or not isinstance(value, (int, float)):
         return value
-    made: Any = IntReading(value) if isinstance(value, int) else Reading(value)
+    made: Any = ClockInt(value) if isinstance(value, int) else ClockFloat(value)
     made.clock, made.terms, made.seen = clock, terms, len(clock.delays)
     return made
 
 
 def _terms_of(value: Any, rate: float = 1.0) -> dict[int, float]:
-    if not isinstance(value, _Reading):
+    if not isinstance(value, _ClockNumber):
         return {}
     return {number: rate * each for number, each in value.terms.items()}
 
 
 def _current(value: Any) -> Any:
     """Returns a value with the waits that were added since it was made."""
-    if not isinstance(value, _Reading):
+    if not isinstance(value, _ClockNumber):
         return value
     is_int, plain = isinstance(value, int), _plain(value)
     for reading, seconds in value.clock.delays[value.seen :]:
@@ -115,7 +115,7 @@ def _sum(sign: float) -> Callable[[Any, Any, Any], dict[int, float]]:
 
 def _scaled(self: Any, other: Any, operation: Any) -> dict[int, float]:
     """Returns the terms of a product or quotient with a plain number on the right."""
-    if isinstance(other, _Reading):
+    if isinstance(other, _ClockNumber):
         return {}
     return _terms_of(self, operator.mul(1.0, other) if operation is operator.mul else 1.0 / other)
 
@@ -136,7 +136,7 @@ def _define_arithmetic() -> None:
             value = operation(_current(self), _current(other))
             return _make(value, self.clock, of(self, other, operation))
 
-        setattr(_Reading, f"__{name}__", forward)
+        setattr(_ClockNumber, f"__{name}__", forward)
 
     def add_to(self: Any, other: Any) -> Any:
         return self + other
@@ -156,7 +156,7 @@ def _define_arithmetic() -> None:
         "__neg__": lambda self: self * -1,
     }
     for name, method in methods.items():
-        setattr(_Reading, name, method)
+        setattr(_ClockNumber, name, method)
 
 
 _define_arithmetic()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import io
 import os
 import pathlib
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -18,12 +20,26 @@ if TYPE_CHECKING:
 # Files that no other rank uses, unless the script runs there. Their names can differ between runs.
 _NOT_SHARED = (tempfile.gettempdir(), "/dev", "/proc", "/sys")
 
+_FLAGS_TO_WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+_EVENTS = frozenset(
+    "os.mkdir os.remove os.rename os.rmdir os.truncate os.link os.symlink shutil.copyfile".split()
+)
+
 _LOOKS = ("exists", "isfile", "isdir", "getmtime", "getsize")
 _CHANGES = ("mkdir", "makedirs", "remove", "unlink", "rename", "replace", "rmdir")
 
 # Methods of pathlib.Path.
 _PATH_LOOKS = ("exists", "is_file", "is_dir", "stat", "read_text", "read_bytes", "iterdir")
-_PATH_CHANGES = ("mkdir", "unlink", "rename", "replace", "rmdir", "touch", "write_text", "write_bytes")
+_PATH_CHANGES = (
+    "mkdir",
+    "unlink",
+    "rename",
+    "replace",
+    "rmdir",
+    "touch",
+    "write_text",
+    "write_bytes",
+)
 
 
 def install(free: FreeAnswers) -> None:
@@ -41,6 +57,9 @@ def install(free: FreeAnswers) -> None:
         wrapper.__name__ = name
         setattr(owner, name, wrapper)
 
+    if free.explores:
+        _watch_changes(free)
+        _copy_before_writing(free)
     for name in _LOOKS:
         access(name, os.path, lambda *_, **__: False)
     access("listdir", os, lambda *_, **__: False)
@@ -55,6 +74,45 @@ def install(free: FreeAnswers) -> None:
     _replace_save(free)
 
 
+def _watch_changes(free: FreeAnswers) -> None:
+    """Notices all changes of files that Python makes: what ranks say may then depend on them."""
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open":
+            changes = bool(int(arguments[2] or 0) & _FLAGS_TO_WRITE)
+        else:
+            changes = event in _EVENTS
+        if changes and isinstance(arguments[0], str) and _is_shared(arguments[0]):
+            free.wrote = True
+
+    sys.addaudithook(hook)
+
+
+def _copy_before_writing(free: FreeAnswers) -> None:
+    """Replaces links by copies before they are written to: the ranks of an exploration run in a
+    folder of links, and the user's files stay as they are."""
+    original = builtins.open
+
+    def open_copy(file: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(file, (str, os.PathLike)) and _opens_to_write(file, *args, **kwargs):
+            _replace_link(os.fspath(file))
+        return original(file, *args, **kwargs)
+
+    builtins.open = io.open = open_copy
+
+
+def _replace_link(path: Any) -> None:
+    if os.path.islink(path) and os.path.isfile(path):
+        copy = f"{path}.pipesim"
+        shutil.copyfile(path, copy)
+        os.replace(copy, path)
+
+
+def _is_shared(path: str) -> bool:
+    whole = os.path.abspath(path)
+    return not whole.startswith(_NOT_SHARED) or whole.startswith(os.path.join(os.getcwd(), ""))
+
+
 def _opens_to_write(*args: Any, **kwargs: Any) -> bool:
     mode = args[1] if len(args) > 1 else kwargs.get("mode", "r")
     return bool(set("wax+") & set(str(mode)))
@@ -66,6 +124,9 @@ def _replace_save(free: FreeAnswers) -> None:
     def save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> None:
         if isinstance(f, (str, os.PathLike)) and free.is_free(sys._getframe(1)):
             _access(free, "save", os.fspath(f), True)
+            free.wrote = True
+            if free.explores:
+                _replace_link(f)
         original(obj, f, *args, **kwargs)
 
     torch.save = save
@@ -76,7 +137,7 @@ def _access(free: FreeAnswers, name: str, path: Any, writes: bool) -> None:
     if not isinstance(path, str):
         return
     shown = os.path.relpath(path)
-    if shown.startswith("..") and os.path.abspath(path).startswith(_NOT_SHARED):
+    if not _is_shared(path):
         return
     if not free.explores:
         free.note("file", f"{name}()", path=shown, writes=writes)

@@ -1,0 +1,108 @@
+"""Failures that an exploration makes if the user asks for it: data that ends a batch early on one
+rank, and calls that fail if the script has a handler.
+
+Without a handler, the rank dies and the launcher ends the job, so nothing else is called.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import itertools
+import linecache
+import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Optional
+
+import torch
+
+from pipesim.recorder.places import is_users
+
+if TYPE_CHECKING:
+    from pipesim.recorder.free import FreeAnswers
+
+_THERE, _MISSING = "is there", "is missing"
+_WORKS, _FAILS = "works", "fails"
+
+
+def end_data_early(free: FreeAnswers) -> None:
+    """Lets the last batch of a DataLoader be missing."""
+    from torch.utils.data import DataLoader
+
+    original = DataLoader.__iter__
+
+    def iterate(self: Any) -> Any:
+        batches = original(self)
+        return _shortened(free, batches) if free.is_free(sys._getframe(1)) else batches
+
+    DataLoader.__iter__ = iterate  # type: ignore[method-assign]
+
+
+def _shortened(free: FreeAnswers, batches: Iterator[Any]) -> Iterator[Any]:
+    batch = list(itertools.islice(batches, 1))
+    while batch:
+        following = list(itertools.islice(batches, 1))
+        if not following:
+            about = "last batch of the DataLoader"
+            if free.choose("data", about, (_THERE, _MISSING)) == _MISSING:
+                return
+        yield batch[0]
+        batch = following
+
+
+def let_modules_fail(free: FreeAnswers) -> None:
+    """Lets the forward of the outermost module, or of the module in DDP, run out of memory."""
+    original = torch.nn.Module.__call__
+    error = getattr(torch, "OutOfMemoryError", torch.cuda.OutOfMemoryError)
+    depth = 0
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal depth
+        # DDP's own forward has collectives before the model runs.
+        is_wrapper = isinstance(self, torch.nn.parallel.DistributedDataParallel)
+        if depth == 0 and not is_wrapper and free.is_free(_users_frame(sys._getframe(1))):
+            may_fail(free, f"{type(self).__name__}()", error, sys._getframe(1))
+        depth += not is_wrapper
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            depth -= not is_wrapper
+
+    torch.nn.Module.__call__ = call  # type: ignore[method-assign]
+
+
+def may_fail(free: FreeAnswers, about: str, error: Any, frame: FrameType) -> None:
+    """Asks whether a call fails, if the script handles it."""
+    if is_handled(frame) and free.choose("fault", about, (_WORKS, _FAILS)) == _FAILS:
+        raise free.as_answer(error(f"pipesim explore: {about} fails"))
+
+
+def _users_frame(frame: Optional[FrameType]) -> Any:
+    while frame is not None and not is_users(frame):
+        frame = frame.f_back
+    return frame
+
+
+def is_handled(frame: Optional[FrameType]) -> bool:
+    """Whether a line of the user's code on the stack is in the body of a `try` with handlers."""
+    while frame is not None:
+        if is_users(frame):
+            bodies = _bodies(frame.f_code.co_filename)
+            if any(first <= frame.f_lineno <= last for first, last in bodies):
+                return True
+        frame = frame.f_back
+    return False
+
+
+@functools.lru_cache(maxsize=None)
+def _bodies(filename: str) -> list[tuple[int, int]]:
+    """Returns the first and last lines of the bodies of `try` statements that have handlers."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(filename)))
+    except SyntaxError:
+        return []
+    return [
+        (node.body[0].lineno, node.body[-1].end_lineno or 0)
+        for node in ast.walk(tree) if isinstance(node, ast.Try) and node.handlers
+    ]  # fmt: skip

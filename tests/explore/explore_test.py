@@ -1,0 +1,140 @@
+"""Explores scripts: finds the answers that hang, covers fixed forms, and says what it left out."""
+
+import json
+import os
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "record"))
+from recordings import command  # isort: skip
+
+import patterns
+import torch
+import torch.distributed as dist
+from pipesim import explore
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def of(pattern, fixed, **options):
+    return explore(patterns.run, args=(pattern, fixed), **{"ranks": 2, **options})
+
+
+class Patterns(unittest.TestCase):
+    """A few; all_patterns.py has all."""
+
+    def check(self, pattern, runs, unusual, covered, **options):
+        found = of(pattern, False, **options)
+        self.assertEqual("hang possible", found.answer, found.text)
+        self.assertLessEqual(found.runs, runs)
+        self.assertEqual(unusual, len(found.hangs[0].unusual), found.text)
+        fixed = of(pattern, True, **options)
+        self.assertTrue(fixed.covered, fixed.text)
+        self.assertLessEqual(fixed.runs, covered)
+        return found, fixed
+
+    def test_a_poll(self):
+        found, fixed = self.check(patterns.poll_skip, 2, 1, 1)
+        self.assertIn("is_completed() of all_reduce #1", found.hangs[0].unusual[0])
+        self.assertEqual({0, 1}, {stuck.rank for stuck in found.hangs[0].stuck})
+
+    def test_a_deadline_on_one_rank(self):
+        found, _ = self.check(patterns.abort_clock, 2, 1, 17)
+        self.assertIn("the deadline in 10 s has passed on rank", found.hangs[0].unusual[0])
+
+    def test_a_timeout_of_a_store(self):
+        found, _ = self.check(patterns.timeout30, 2, 1, 3)
+        self.assertIn("times out after 30 s", found.hangs[0].unusual[0])
+
+    def test_an_empty_queue(self):
+        self.check(patterns.arrival, 5, 2, 9)
+
+    def test_the_order_of_two_ranks(self):
+        self.check(patterns.work_steal, 8, 2, 16)
+        self.check(patterns.store_add, 2, 1, 6, ranks=3)
+
+    def test_the_order_of_accesses_to_a_file(self):
+        found, _ = self.check(patterns.exists, 2, 1, 2)
+        self.assertIn("comes before rank", found.hangs[0].unusual[0])
+
+    def test_a_message_from_any_source(self):
+        self.check(patterns.any_source, 2, 1, 2, ranks=3)
+
+    def test_failures_and_data_that_ends_early(self):
+        self.check(patterns.oom_skip, 2, 1, 22, faults=True)
+        self.check(patterns.uneven_data, 2, 1, 4, uneven_data=True)
+
+
+class Promises(unittest.TestCase):
+    def test_a_rank_that_raises_is_not_covered(self):
+        def job():
+            dist.init_process_group("gloo")
+            work = dist.all_reduce(torch.ones(1), async_op=True)
+            if not work.is_completed():
+                raise ValueError("late")
+            work.wait()
+
+        found = explore(job, ranks=2)
+        self.assertEqual("not covered", found.answer, found.text)
+        self.assertIn("ValueError: late", found.failed[0])
+
+    def test_a_script_that_fails_is_not_covered(self):
+        def job():
+            raise ValueError("always")
+
+        found = explore(job, ranks=2)
+        self.assertEqual(("failed", 1), (found.answer, found.runs))
+
+    def test_a_timeout_that_nobody_catches_ends_the_job(self):
+        def job():
+            dist.init_process_group("gloo")
+            work = dist.all_reduce(torch.ones(1), async_op=True)
+            work.wait(patterns.datetime.timedelta(seconds=3))
+
+        found = explore(job, ranks=2)
+        self.assertTrue(found.covered, found.text)
+        self.assertIn("an exception that is an answer", found.text)
+
+    def test_limits_are_reported(self):
+        found = of(patterns.abort_clock, True, answers=0)
+        self.assertEqual(("not covered", 1), (found.answer, found.runs), found.text)
+        self.assertGreater(found.left, 0)
+        found = of(patterns.abort_clock, True, runs=3)
+        self.assertEqual(("not covered", 3), (found.answer, found.runs), found.text)
+
+    def test_what_the_user_leaves_out_is_not_free(self):
+        found = of(patterns.poll_skip, False, free=["clocks"])
+        self.assertTrue(found.covered, found.text)
+        self.assertIn("polls", found.not_free)
+
+    def test_a_real_clock_does_not_pass(self):
+        def job():
+            dist.init_process_group("gloo")
+            begin = time.time()
+            time.sleep(3600)
+            assert time.time() - begin >= 3600
+            dist.barrier()
+
+        self.assertTrue(explore(job, ranks=2).covered)
+
+
+class CommandLine(unittest.TestCase):
+    def test_a_run_can_be_replayed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script = os.path.join(HERE, "patterns.py")
+            words = ["--ranks", "2", script, "timeout30"]
+            done = command("-o", "hang", *words, module="pipesim.explore", cwd=folder)
+            self.assertEqual(1, done.returncode, done.stdout + done.stderr)
+            self.assertIn("HANG POSSIBLE with other answers", done.stdout)
+            with open(os.path.join(folder, "hang/answers.json")) as file:
+                answers = json.load(file)
+            self.assertIn(["1", "timed out"], answers["plan"])
+            again = command("--replay", "hang/answers.json", "--no-why", *words, cwd=folder)
+            self.assertEqual(1, again.returncode, again.stdout + again.stderr)
+            self.assertIn("HANG CERTAIN", again.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
