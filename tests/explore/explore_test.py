@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from recordings import command  # isort: skip
 
 import patterns
+import serving
 import torch
 import torch.distributed as dist
 from pipesim import explore
@@ -65,6 +66,13 @@ class Patterns(unittest.TestCase):
     def test_failures_and_data_that_ends_early(self):
         self.check(patterns.oom_skip, 2, 1, 22, faults=True)
         self.check(patterns.uneven_data, 2, 1, 4, uneven_data=True)
+
+
+    def test_a_server_of_a_hundred_lines(self):
+        found = explore(serving.main, ranks=2, args=[False])
+        self.assertEqual("hang possible", found.answer, found.text)
+        self.assertIn("the deadline in 30 s has passed on rank", found.hangs[0].unusual[0])
+        self.assertTrue(explore(serving.main, ranks=2, args=[True]).covered)
 
 
 class Promises(unittest.TestCase):

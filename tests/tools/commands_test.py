@@ -61,7 +61,7 @@ class Commands(unittest.TestCase):
                 with self.subTest(command=command, option=option):
                     if option != "--python":  # the recorder is run by it
                         text = re.sub(r" \[[\w, ]+\]$", "", text)
-                        self.assertEqual(own[option], re.sub(r" \(default \w+\)$", "", text))
+                        self.assertEqual(own[option], re.sub(r" \(default: \w+\)$", "", text))
 
     def options_of_recorder(self, command):
         """Returns what the help of the Python module says of each option."""

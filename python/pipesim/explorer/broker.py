@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
-from pipesim.explorer.order import ADD, READ, WRITE, Objects, Order, dependent
+from pipesim.explorer.order import ADD, READ, WRITE, Clock, Objects, Order, dependent
 from pipesim.recorder import messages as m
 from pipesim.recorder.broker import Asker as Thread
 from pipesim.recorder.broker import Broker
@@ -123,9 +123,10 @@ class ExploringBroker(Broker):
         self.made_up = False
         self.stuck: dict[int, str] = {}  # by rank that waits forever: its line
         self._texts: dict[tuple[int, int], str] = {}  # of calls
-        self._arrivals: dict[Any, dict[int, dict[Any, float]]] = collections.defaultdict(dict)
-        self._sent: dict[tuple[int, int], dict[Any, float]] = {}  # clocks of sends
-        self._got: dict[tuple[int, int], dict[Any, float]] = {}  # by recv: the clock of its send
+        self._arrivals: dict[Any, dict[int, Clock]] = collections.defaultdict(dict)
+        self._results: dict[Any, Clock] = {}  # of complete collectives
+        self._sent: dict[tuple[int, int], Clock] = {}  # clocks of sends
+        self._got: dict[tuple[int, int], Clock] = {}  # by recv: the clock of its send
         self._reads_clock: set[int] = set()
         self._answered: dict[str, int] = {}  # by asker: its last step
         self._said: dict[Any, tuple[str, int, int]] = {}  # answer, version, times in a row
@@ -189,8 +190,17 @@ class ExploringBroker(Broker):
         if own.op in ("broadcast", "scatter"):
             self.order.join(rank, clocks.get(root, {}))
         elif own.op not in ("gather", "reduce") or rank == root:
-            for member in own.members:
-                self.order.join(rank, clocks.get(member, {}))
+            self.order.join(rank, self._joined(_work(own), clocks.values()))
+
+    def _joined(self, name: Any, clocks: Iterable[Clock]) -> Clock:
+        """Returns what all members of a complete collective knew of."""
+        if name not in self._results:
+            result: Clock = {}
+            for clock in clocks:
+                for key, value in clock.items():
+                    result[key] = max(result.get(key, 0.0), value)
+            self._results[name] = result
+        return self._results[name]
 
     def _is_timed(self, question: Any) -> bool:
         return question.seconds is not None and "timeouts" in self._kinds

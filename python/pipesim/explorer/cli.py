@@ -92,7 +92,10 @@ def main(argv: Sequence[str]) -> int:
     kept, options.output = options.output, None
     settings = cli.settings_of(options)
     cli.restart_with_hash_seed(argv, "pipesim.explore")
-    return explore_with(settings, options, kept, None)
+    try:
+        return explore_with(settings, options, kept, None)
+    except KeyboardInterrupt:  # before the first run
+        return cli.EXIT_INTERRUPTED
 
 
 def explore_function(

@@ -12,6 +12,7 @@ from pipesim.explorer.broker import GO, NOT_FOR_LONG, NOT_YET, TIMED_OUT, Step
 from pipesim.explorer.explore import KINDS, MORE_KINDS, Exploration, Found
 from pipesim.explorer.judge import FAILED, TORN_DOWN, UNDECIDED
 from pipesim.recorder import messages as m
+from pipesim.recorder.cli import EXIT_INTERRUPTED
 from pipesim.recorder.free.clocks import PASSED
 from pipesim.recorder.report import ranks_text
 
@@ -33,7 +34,7 @@ _NAMES = {
 def exit_status(result: Exploration) -> int:
     """Returns 0 if all is covered, 1 after a hang or if the script fails, else 3."""
     if result.interrupted:
-        return 130
+        return EXIT_INTERRUPTED
     is_failed = result.usual is not None and result.usual.verdict.kind == FAILED
     return 0 if result.is_covered else 1 if result.hangs or is_failed else 3
 
@@ -75,7 +76,7 @@ def words(step: Step, before: str) -> str:
         other = step.askers.get(step.usual.who)
         later = "" if other is None else f" before rank {other.rank}'s {other.about} ({other.at})"
         return f"{subject} comes{later}"
-    return f"{subject}: {got}"
+    return f"{subject} {got}"
 
 
 def text(result: Exploration, name: str, command: str, folder: str) -> str:
@@ -144,12 +145,14 @@ def _basis(result: Exploration) -> Iterator[str]:
         places, of_ranks = free.setdefault(kind, ([], set()))
         places.append(at)
         of_ranks |= ranks
+    head = "free        "
     for kind in (*KINDS, *MORE_KINDS):
         if kind in free:
             places, of_ranks = free[kind]
-            shown = ", ".join(dict.fromkeys(places))
+            shown = ", ".join(places)
             counted = f"{len(places)} {_NAMES[kind][len(places) > 1]}"
-            yield from _wrapped(f"{counted} at {shown} ({ranks_text(of_ranks)})", "free        ")
+            yield from _wrapped(f"{counted} at {shown} ({ranks_text(of_ranks)})", head)
+            head = " " * len(head)
     if not free:
         yield "free        nothing that the script asks"
     yield f"records     {_counted(result.records, 'different record')}" + (

@@ -55,10 +55,13 @@ class _Meeting:
         # For each wait for a key before these calls: the ranks met since then.
         self.met: list[set[int]] = []
         self.cache: Any = None
+        self._is_complete: Optional[bool] = None  # known after the last call
 
     def complete(self) -> bool:
         """Whether all members have called, and their calls match."""
-        return len(self.calls) == len(self.members) and self._fits(self.calls.values())
+        if self._is_complete is None and len(self.calls) == len(self.members):
+            self._is_complete = self._fits(self.calls.values())
+        return bool(self._is_complete)
 
     def outcome(self, rank: int) -> Optional[m.Reply]:
         """Returns the reply to `rank`, or None if it has to wait. A reply that does not need the
@@ -94,14 +97,14 @@ class _Meeting:
 
     def _result(self, rank: int) -> m.Parts:
         """Returns the result of `rank`, or None if values were not carried."""
-        from pipesim.recorder import values
-
-        ordered = [self.calls[member] for member in self.members]
-        if any(call.values is None for call in ordered):
-            return None
-        if ordered[0].op in _REDUCES and len({call.types for call in ordered}) > 1:
-            return None  # gloo reduces the bytes of one rank as the type of another
         if self.cache is None:
+            from pipesim.recorder import values
+
+            ordered = [self.calls[member] for member in self.members]
+            if any(call.values is None for call in ordered):
+                return None
+            if ordered[0].op in _REDUCES and len({call.types for call in ordered}) > 1:
+                return None  # gloo reduces the bytes of one rank as the type of another
             self.cache = values.Combined(ordered)
         return self.cache.of(self.members.index(rank))
 
@@ -260,6 +263,8 @@ class Broker:
             del self._meetings[key]
             for met in meeting.met:
                 met.update(meeting.members)
+        elif call.op not in _FROM_ROOT and call.op not in _TO_ROOT:
+            return  # nobody gets a result before the last call
         for member in meeting.members:
             self._answer_rank(member)
 
@@ -314,7 +319,8 @@ class Broker:
         self._send(rank, reply)
 
     def _answer_rank(self, rank: int) -> None:
-        for asker in sorted(asker for asker in self._waiting if asker[0] == rank):
+        askers = [asker for asker in self._waiting if asker[0] == rank]
+        for asker in sorted(askers) if len(askers) > 1 else askers:
             self._answer(asker)
 
     def _answer(self, asker: Asker) -> None:

@@ -56,7 +56,8 @@ class FreeAnswers:
             self._recorder.add({"ask": kind, "about": about, **more}, place=place)
 
     def choose(self, kind: str, about: str, options: tuple[str, ...], **more: Any) -> str:
-        """Asks the broker which of the options is the answer; the first is the usual one."""
+        """Asks the broker which of the options is the answer; the first is the usual one. An
+        option continues a sentence that begins with `about`."""
         got = str(self._recorder.ask(m.Choice(kind, about, options, **more)).value)
         if len(options) > 1:
             self._recorder.add({"ask": kind, "about": about, "got": got, "of": list(options)})

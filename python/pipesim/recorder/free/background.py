@@ -93,7 +93,8 @@ def _replace_state(
         if not free.asks("threads") or not _is_begun(self):
             return bool(original(self))
         about = f"{owner.__name__}.{name}()"
-        if free.choose("thread", about, (str(done), str(not done))) != str(done):
+        usual = f"is {done}"
+        if free.choose("thread", about, (usual, f"is {not done}")) != usual:
             return not done
         finish(self)
         return bool(original(self))

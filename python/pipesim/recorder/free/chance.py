@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pipesim.recorder.free import FreeAnswers
 
-_BELOW, _NOT_BELOW = "is below", "is not below"
 _MAX_ITEMS = 3  # first items of a sequence that `choice` tries
 
 # Functions of `random` whose results are taken as they come, also in an exploration.
@@ -29,12 +28,12 @@ class Chance(float):
         usual = float(self) < other
         if other <= self.bounds[0] or other >= self.bounds[1]:
             return other >= self.bounds[1]
-        about = f"a random number compared with {float(other):g}"
         if not self.free.explores:
-            self.free.note("random", about)
+            self.free.note("random", f"a random number compared with {float(other):g}")
             return usual
-        options = (_BELOW, _NOT_BELOW) if usual else (_NOT_BELOW, _BELOW)
-        below = self.free.choose("random", about, options) == _BELOW
+        yes, no = f"is below {float(other):g}", f"is not below {float(other):g}"
+        options = (yes, no) if usual else (no, yes)
+        below = self.free.choose("random", "random number", options) == yes
         self.bounds[1 if below else 0] = float(other)
         return below
 
@@ -79,7 +78,8 @@ def install(free: FreeAnswers) -> None:
         if not free.explores:
             free.note("random", f"randint({a}, {b})")
             return int(original["randint"](a, b))
-        return int(free.choose("random", f"randint({a}, {b})", (str(a), str(b))))
+        chosen = free.choose("random", f"randint({a}, {b})", (f"is {a}", f"is {b}"))
+        return int(chosen.split()[-1])
 
     def choice(seq: Any) -> Any:
         if not is_free(sys._getframe(1)) or len(seq) < 2:
@@ -87,8 +87,8 @@ def install(free: FreeAnswers) -> None:
         if not free.explores:
             free.note("random", "choice()")
             return original["choice"](seq)
-        numbers = tuple(str(number) for number in range(min(len(seq), _MAX_ITEMS)))
-        return seq[int(free.choose("random", "the item of choice()", numbers))]
+        items = tuple(f"is item {number}" for number in range(min(len(seq), _MAX_ITEMS)))
+        return seq[int(free.choose("random", "choice()", items).split()[-1])]
 
     def taken(name: str) -> Callable[..., Any]:
         def take(*args: Any, **kwargs: Any) -> Any:
