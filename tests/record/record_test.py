@@ -540,6 +540,8 @@ class Pytest(unittest.TestCase):
                 "    if dist.get_rank(): dist.barrier()\n"
                 "def test_job(record):\n"
                 "    assert record(job, ranks=2).check().proved\n"
+                "def test_other_answers(explore):\n"
+                "    assert explore(job, ranks=2).covered\n"
             )
             done = subprocess.run(
                 [sys.executable, "-B", "-m", "pytest", "-p", "pipesim.pytest_plugin",
@@ -549,6 +551,7 @@ class Pytest(unittest.TestCase):
             )  # fmt: skip
         self.assertEqual(1, done.returncode, done.stdout + done.stderr)
         self.assertRegex(done.stdout, r"-+ pipesim check -+\n.*HANG CERTAIN")
+        self.assertRegex(done.stdout, r"-+ pipesim explore -+\n.*HANG CERTAIN")
 
 
 if __name__ == "__main__":

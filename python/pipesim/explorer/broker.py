@@ -121,6 +121,7 @@ class ExploringBroker(Broker):
         self.pruned = False  # all that could follow was explored elsewhere
         self.diverged = False  # the plan's next choice did not exist
         self.made_up = False
+        self.wrote = False  # a rank has changed a file
         self.stuck: dict[int, str] = {}  # by rank that waits forever: its line
         self._texts: dict[tuple[int, int], str] = {}  # of calls
         self._arrivals: dict[Any, dict[int, Clock]] = collections.defaultdict(dict)
@@ -144,6 +145,7 @@ class ExploringBroker(Broker):
 
     def handle(self, rank: int, message: Any) -> None:
         self.order.event(rank, getattr(message, "now", 0.0))
+        self.wrote |= getattr(message, "wrote", False)
         if isinstance(message, m.Choice) and message.kind == "clock":
             self._reads_clock.add(rank)
         if isinstance(message, (m.Collective, m.Send, m.Recv, m.End)):

@@ -171,7 +171,7 @@ class Explorer:
             ends = run.broker.ends.values()
             if settings.device == "auto" and any(asks_for_cuda(end.entry) for end in ends):
                 self._use_cuda()
-            elif self._lives.remembers and any(end.wrote for end in ends):
+            elif self._lives.remembers and run.broker.wrote:
                 self._lives.remembers = False  # files decide also: each run needs all its ranks
             else:
                 return run

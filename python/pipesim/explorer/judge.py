@@ -100,7 +100,7 @@ class Judge:
 
 
 def digest(lines: bytes) -> bytes:
-    """Returns a digest of a rank's file: of its calls and their places, without its free answers."""
+    """Returns a digest of the calls in a rank's file and their places, without free answers."""
     places: dict[str, Any] = {}
     found = hashlib.sha256()
     for text in lines.splitlines():

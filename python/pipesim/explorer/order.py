@@ -33,7 +33,7 @@ def dependent(one: Objects, other: Objects) -> bool:
 
 class _Access(NamedTuple):
     rank: int
-    count: float
+    event: float  # number of the rank's event
     step: int  # the question that made the access
     way: str
 
@@ -79,7 +79,7 @@ class Order:
         for other in before:
             if other.rank == rank or not conflict(other.way, way) or other.step <= enabled_by:
                 continue
-            if clock.get(other.rank, 0.0) < other.count:
+            if clock.get(other.rank, 0.0) < other.event:
                 self.races.append(Race(other.step, rank, dict(clock), about))
         for each in (READ, WRITE, ADD):
             if conflict(each, way) and (name, each) in self._of_objects:

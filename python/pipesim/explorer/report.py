@@ -106,10 +106,10 @@ def _headline(result: Exploration, name: str) -> str:
     if kind == "covered":
         return f"{name}  COVERED: all answers were tried, none hangs   {ran}"
     if result.left or result.interrupted:
-        stop = "INTERRUPTED: no hang" if result.interrupted else "NO HANG"
+        stop = "INTERRUPTED after" if result.interrupted else "NO HANG in"
         return (
-            f"{name}  {stop} in {_counted(result.runs, 'run')} with up to "
-            f"{_counted(result.unusual, 'unusual answer')}   {ran}"
+            f"{name}  {stop} {_counted(result.runs, 'run')} with up to "
+            f"{_counted(result.unusual, 'unusual answer')}   {ranks} ranks, {result.seconds:.1f} s"
         )
     return f"{name}  NOT COVERED: no run hangs, but not all were decided   {ran}"
 
@@ -155,9 +155,9 @@ def _basis(result: Exploration) -> Iterator[str]:
             head = " " * len(head)
     if not free:
         yield "free        nothing that the script asks"
-    yield f"records     {_counted(result.records, 'different record')}" + (
-        ", each proved" if not result.hangs and result.records else ""
-    )
+    if result.records:
+        proved = "" if result.hangs or result.kinds_of_ends[UNDECIDED] else ", each proved"
+        yield f"records     {_counted(result.records, 'different record')}{proved}"
     for kind, name in (
         (TORN_DOWN, "end in an exception that is an answer: the launcher ends the job"),
         (FAILED, "in which a rank fails"),

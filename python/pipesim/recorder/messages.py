@@ -82,6 +82,7 @@ class Question:
     helpers: tuple[int, ...] = dataclasses.field(default=(), init=False)  # ids of helper threads
     at: str = dataclasses.field(default="", init=False)  # the script's line, for an exploration
     now: float = dataclasses.field(default=0.0, init=False)  # time of the rank's virtual clock
+    wrote: bool = dataclasses.field(default=False, init=False)  # the rank has changed a file
     can_fork: bool = dataclasses.field(default=False, init=False)  # whether the rank obeys `Fork`
 
 

@@ -862,7 +862,7 @@ class RankRecorder:
         if self.free.explores:
             place = self.place()
             question.at = "" if place is None else place.at
-            question.now = self.free.clock.now
+            question.now, question.wrote = self.free.clock.now, self.free.wrote
             question.can_fork = not others and not multiprocessing.active_children()
         self._tell(question)
         reply = self._receive(question.thread)
