@@ -215,19 +215,20 @@ std::map<std::uint32_t, RankThreads> threads_of_ranks(const StackDumps& dumps) {
 // group, the ranks can match their calls in different orders.
 void note_two_threads(const std::map<std::uint32_t, RankThreads>& ranks,
                       StackDiagnosis& diagnosis) {
-  std::map<std::string, std::vector<std::uint32_t>> ranks_with;
+  std::map<std::string, std::set<std::uint32_t>> ranks_with;
   for (const auto& [rank, threads] : ranks) {
     if (threads.telling.size() != 1 || !is_main(threads.telling.front()->thread)) continue;
     const ThreadStack& main = *threads.telling.front();
     if (find_place(main.frames).place != WaitPlace::kCollective) continue;
     for (const ThreadStack* other : threads.all) {
       const FoundPlace found = find_place(other->frames);
-      const bool also = other != &main && found.place == WaitPlace::kCollective &&
+      // Another file can have the same thread at another time.
+      const bool also = other->thread != main.thread && found.place == WaitPlace::kCollective &&
                         is_strong_wait(*other) && has_python_frame(*other);
       if (!also) continue;
       ranks_with[main.thread + " in " + find_place(main.frames).op + ", " + other->thread + " in " +
                  found.op]
-          .push_back(rank);
+          .insert(rank);
     }
   }
   for (const auto& [what, of] : ranks_with) {

@@ -264,6 +264,9 @@ TEST_CASE("two threads of a rank in collectives at once are reported", "[formats
   CHECK(found.notes[0] ==
         "Two threads are in collectives at once on rank 0: MainThread in all_reduce, saver in "
         "gather_object");
+  const auto twice = read(process("python t.py --rank 0", kAllReduce) +
+                          process("python t.py --rank 0", kAllReduce));
+  CHECK(models::diagnose(twice).notes.empty());
 }
 
 TEST_CASE("a saved page of the debug server has the stacks of all ranks",
