@@ -104,6 +104,7 @@ const char* determinacy_obstacle(const Plan& plan) {
       })) {
     return kTooFewSlots;
   }
+  if (plan.in_calls) return "calls advance only while their ranks make others";
   if (!plan.sources.empty()) return "a recv accepts a send from any rank";
   for (const Communicator& communicator : plan.communicators) {
     if (communicator.at_first_use && communicator.waits_for_device) {

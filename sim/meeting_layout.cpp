@@ -27,7 +27,8 @@ class Layout {
     Need need;
   };
 
-  MeetingId meeting_of_message(const Call& call);
+  MeetingId meeting_of_message(ChannelId channel);
+  void add_pairs(const Call& call);
   MeetingId meeting_of_collective(const Call& call);
   std::uint32_t member_of(MeetingId id, RankId rank) const;
   void add(ActorId actor, MeetingId meeting, std::uint32_t connection);
@@ -37,6 +38,8 @@ class Layout {
   Plan& plan_;
   IdVector<ChannelId, MeetingId> of_channel_;
   IdVector<CommunicatorId, MeetingId> of_communicator_;
+  // Channels of each communicator with a call that connects all pairs; filled on first use.
+  std::map<CommunicatorId, std::vector<ChannelId>> channels_;
   // Need::join by member and connection.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> joins_;
   std::vector<Coming> coming_;
@@ -50,15 +53,40 @@ std::uint32_t Layout::member_of(MeetingId id, RankId rank) const {
   return static_cast<std::uint32_t>(found - ranks);
 }
 
-// Returns the meeting of a send or recv. A message to the rank itself connects nothing.
-MeetingId Layout::meeting_of_message(const Call& call) {
-  MeetingId& id = of_channel_[call.channel];
-  if (id.valid() || call.member == call.peer) return id;
-  std::vector<RankId> ranks{plan_.communicator_ranks[call.member],
-                            plan_.communicator_ranks[call.peer]};
+// Returns the meeting of the messages of a channel. A message to the rank itself connects nothing.
+MeetingId Layout::meeting_of_message(ChannelId channel) {
+  MeetingId& id = of_channel_[channel];
+  const Channel& of = plan_.channels[channel];
+  if (id.valid() || of.from == of.to) return id;
+  std::vector<RankId> ranks{plan_.communicator_ranks[of.from], plan_.communicator_ranks[of.to]};
   std::sort(ranks.begin(), ranks.end());
-  id = open_meeting(plan_, MeetingKind::kMessage, call.communicator, ranks);
+  id = open_meeting(plan_, MeetingKind::kMessage, of.communicator, ranks);
   return id;
+}
+
+// Adds the meetings of a call that connects each rank with each: those of all channels of its rank
+// that messages use. All other pairs meet in the meeting of the collective.
+void Layout::add_pairs(const Call& call) {
+  const auto [known, is_new] = channels_.try_emplace(call.communicator);
+  for (const ChannelId id : ids_of(plan_.channels)) {
+    if (!is_new) break;
+    const Channel& channel = plan_.channels[id];
+    const bool carries = channel.from != kAnyPeer;
+    if (carries && channel.communicator == call.communicator) known->second.push_back(id);
+  }
+  const auto ends = [&](ChannelId id) {
+    return std::pair(plan_.channels[id].from, plan_.channels[id].to);
+  };
+  if (is_new) {
+    std::sort(known->second.begin(), known->second.end(),
+              [&](ChannelId a, ChannelId b) { return ends(a) < ends(b); });
+  }
+  for (const ChannelId id : known->second) {
+    const Channel& channel = plan_.channels[id];
+    if (channel.from != call.member && channel.to != call.member) continue;
+    const MeetingId meeting = meeting_of_message(id);
+    if (meeting.valid()) add(call.actor, meeting, 0);
+  }
 }
 
 MeetingId Layout::meeting_of_collective(const Call& call) {
@@ -81,10 +109,11 @@ void Layout::add(ActorId actor, MeetingId meeting, std::uint32_t connection) {
 void Layout::add_call(const Call& call) {
   if (!plan_.communicators[call.communicator].connects) return;
   if (call.kind != CallKind::kCollective) {
-    const MeetingId meeting = meeting_of_message(call);
+    const MeetingId meeting = meeting_of_message(call.channel);
     if (meeting.valid()) add(call.actor, meeting, 0);
     return;
   }
+  if (call.connects_pairs) add_pairs(call);
   const MeetingId meeting = meeting_of_collective(call);
   if (meeting.valid()) add(call.actor, meeting, call.connection);
 }

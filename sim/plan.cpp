@@ -159,7 +159,6 @@ ActorId PlanBuilder::add_step(const StepSpec& spec) {
   actor.streams = actor.streams_end = static_cast<std::uint32_t>(plan_.synchronized.size());
   if (spec.stream.valid()) PIPESIM_CHECK(plan_.streams[spec.stream].rank == actor.rank);
   PIPESIM_CHECK(spec.timeout.ns == 0 || (spec.timeout.ns > 0 && on_host(spec.role)));
-  if (spec.lock.valid()) PIPESIM_CHECK(plan_.locks[spec.lock] == actor.rank);
   // checks that the rank is a member
   if (spec.communicator.valid()) member_of(spec.communicator, actor.rank);
   if (spec.role == Role::kRecord) {
@@ -171,6 +170,7 @@ ActorId PlanBuilder::add_step(const StepSpec& spec) {
     PIPESIM_CHECK(spec.gang > 0 && spec.kernel_slots % spec.gang == 0, {"gang", spec.gang});
     actor.kernel_slots = spec.kernel_slots;
     actor.gang = spec.gang;
+    actor.unordered = spec.unordered;
   }
   return plan_.actors.push_back(actor);
 }
@@ -183,7 +183,8 @@ void PlanBuilder::add_call(const CallSpec& spec) {
   call.actor = id;
   call.communicator = spec.communicator;
   call.kind = spec.kind;
-  actor.collects = actor.collects || spec.kind == CallKind::kCollective;
+  const bool takes_slots = actor.kernel_slots > 0 && spec.kind == CallKind::kCollective;
+  actor.collects = actor.collects || takes_slots;
   call.buffered = spec.buffered && spec.kind == CallKind::kSend;
   call.member = member_of(spec.communicator, actor.rank);
   call.signature = spec.signature;
@@ -194,6 +195,7 @@ void PlanBuilder::add_call(const CallSpec& spec) {
   }
   PIPESIM_CHECK(spec.steps <= kChannelSteps);
   call.connection = spec.connection;
+  call.connects_pairs = spec.connects_pairs && spec.kind == CallKind::kCollective;
   call.tag = spec.tag;
   call.tag_step = spec.tag_step;
   call.takes = spec.takes;
@@ -403,12 +405,39 @@ Plan PlanBuilder::build() {
   chain_calls();
   lay_out_lines();
   set_watchdogs();
+  if (plan_.in_calls) find_library_steps();
   sum_up_actors();
   PIPESIM_CHECK(plan_.actors.size() < kMaxIds && plan_.edges.size() < kMaxIds);
   PIPESIM_CHECK(plan_.communicators.size() < kMaxIds);
   registers_.clear();
   consumers_.clear();
   return std::exchange(plan_, Plan());
+}
+
+// Finds the steps in which a rank is inside its library: calls on communicators whose calls advance
+// in calls only, and host steps that wait for nothing but such calls.
+void PlanBuilder::find_library_steps() {
+  IdVector<StreamId, std::uint8_t> of_library(plan_.streams.size(), 0);
+  for (const Call& call : plan_.calls) {
+    const Communicator& communicator = plan_.communicators[call.communicator];
+    if (!communicator.in_calls) continue;
+    PIPESIM_CHECK(!communicator.open, {"communicator", call.communicator.value});
+    plan_.actors[call.actor].in_library = true;
+    of_library[plan_.actors[call.actor].stream] = 1;
+  }
+  const auto waits_for_library = [&](const Actor& actor) {
+    if (actor.role == Role::kAwait) {
+      const StreamId stream = plan_.signals[actor.signal].stream;
+      return stream.valid() && of_library[stream] != 0;
+    }
+    const auto begin = plan_.synchronized.begin();
+    return actor.role == Role::kSynchronize && actor.streams != actor.streams_end &&
+           std::all_of(begin + actor.streams, begin + actor.streams_end,
+                       [&](StreamId stream) { return of_library[stream] != 0; });
+  };
+  for (Actor& actor : plan_.actors) {
+    if (waits_for_library(actor)) actor.in_library = true;
+  }
 }
 
 void PlanBuilder::sum_up_actors() {

@@ -159,6 +159,7 @@ struct alignas(64) Actor {
   bool waits_for_streams : 1 = false;  // whether its ops can wait for other streams [5.4]
   bool sends_at_launch : 1 = false;    // whether some of its messages leave at launch
   bool sends_at_end : 1 = false;
+  bool in_library : 1 = false;  // whether its rank is inside its library meanwhile [9.5]
   // Number of ops that the actor can be ready for: `ops`, plus one for a source that waits for
   // outside input [3.1].
   std::uint32_t wanted = 0;
@@ -181,7 +182,8 @@ struct alignas(64) Actor {
   std::uint32_t ops = 0;           // number of its ops
   std::uint32_t kernel_slots = 0;  // kOp, kCalls: kernel slots that an op needs on its device [5.3]
   std::uint32_t gang = 1;          // slots that an op takes at a time; divides `kernel_slots`
-  bool collects = false;           // kCalls: whether one of its calls is collective
+  bool collects = false;           // kCalls: whether one of its calls is collective and needs slots
+  bool unordered = false;       // kCalls: whether it is in no launch order, except for room [5.3]
   SignalId signal;              // kRecord, kWait, kAwait, kSet: the signal to fire or to wait for
   LockId lock;                  // kLock, kUnlock: the lock
   CommunicatorId communicator;  // kCreate; kMeet: communicator to initialize first, or none
@@ -333,6 +335,7 @@ struct Call {
   std::uint32_t tag = 0;         // sends and recvs: tag of the first op
   std::uint32_t tag_step = 0;    // sends and recvs: increment of the tag per op, modulo 2^32
   std::uint32_t connection = 0;  // collective calls: connection that the first use makes [9.7]
+  bool connects_pairs = false;   // collective calls: whether it connects each rank with each [9.7]
   Signature signature;
 
   bool from_any() const { return kind == CallKind::kReceive && peer == kAnyPeer; }
@@ -423,6 +426,7 @@ struct Communicator {
   bool connects = false;          // whether messages and collectives connect at first use [9.7]
   bool open = false;              // whether ranks can be at different sequence numbers [9.4]
   bool on_host = false;           // whether hosts do its calls (gloo, MPI) [9.4, 9.5]
+  bool in_calls = false;          // whether calls advance only while their ranks make some [9.5]
   LinkId link;                    // link of its collectives, if it can be down [10.4]
   Duration timeout;               // watchdog timeout of ops that use it [10.5]; 0: none
   Duration init_timeout;
@@ -501,6 +505,7 @@ struct Plan {
   std::vector<Death> deaths;
   Timeouts timeouts;
   bool open = false;           // whether some communicator is open
+  bool in_calls = false;       // whether calls of some communicator advance in calls only
   bool faulty = false;         // whether faults or timeouts (rules.md, 10) can occur
   std::uint64_t op_count = 0;  // number of ops of all actors
 
@@ -518,7 +523,7 @@ struct Plan {
   bool in_order(const Device& device, ActorId id) const {
     const Actor& actor = actors[id];
     if (!device.ordered() || actor.role != Role::kCalls) return false;
-    return device.order != LaunchOrder::kSerialCollectives || actor.collects;
+    return device.order == LaunchOrder::kSerialCollectives ? actor.collects : !actor.unordered;
   }
 
   /// Whether the actor's ops join `line`.
@@ -568,6 +573,7 @@ struct StepSpec {
   MeetingId meeting;
   std::uint32_t kernel_slots = 1;  // kCalls only
   std::uint32_t gang = 1;          // kCalls only
+  bool unordered = false;          // kCalls only
 };
 
 struct CallSpec {
@@ -579,6 +585,7 @@ struct CallSpec {
   std::uint8_t steps = 0;  // sends and flows; at most kChannelSteps
   Signature signature;
   std::uint32_t connection = 0;  // collective calls only
+  bool connects_pairs = false;   // collective calls only
   std::uint32_t tag = 0;
   std::uint32_t tag_step = 0;
   Duration takes;
@@ -636,6 +643,8 @@ class PlanBuilder {
   void put_on_device(StreamId stream, DeviceId device);
 
   SignalId add_signal();
+
+  /// Adds a lock. `rank` is the first rank of the process that shares it.
   LockId add_lock(RankId rank);
 
   /// Adds an actor. Its thread and its stream must belong to one rank, which becomes the actor's
@@ -682,6 +691,9 @@ class PlanBuilder {
   /// Marks the communicator's calls as host calls, with different checks of sizes and types [9.4,
   /// 9.5].
   void set_on_host(CommunicatorId id) { plan_.communicators[id].on_host = true; }
+
+  /// Makes calls on the communicator advance only while their ranks are in such calls [9.5].
+  void set_in_calls(CommunicatorId id) { plan_.communicators[id].in_calls = plan_.in_calls = true; }
 
   /// Adds a meeting for steps of role kMeet, of some ranks of the communicator.
   MeetingId add_meeting(CommunicatorId communicator, std::vector<RankId> ranks);
@@ -735,6 +747,7 @@ class PlanBuilder {
   void chain_calls_of(ActorId actor);
   void lay_out_lines();
   void set_watchdogs();
+  void find_library_steps();
   void sum_up_actors();
   void check_programs() const;
 

@@ -39,6 +39,7 @@ State State::initial(const Plan& plan) {
     state.rounds = IdVector<CommunicatorId, Rounds>(plan.communicators.size());
     state.seqs.assign(plan.communicator_ranks.size(), 0);
   }
+  if (plan.in_calls) state.stalled = IdVector<RankId, std::vector<CallId>>(plan.rank_count);
   for (const DeviceId id : ids_of(plan.devices)) {
     state.devices[id].hardware_queues.resize(plan.devices[id].hardware_queues);
   }

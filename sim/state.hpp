@@ -385,7 +385,8 @@ struct CommunicatorState {
   // State of the current sequence number (9.4):
   std::uint32_t in_round = 0;  // number of members that have arrived
   bool mismatched = false;
-  CallId first;  // first call to arrive
+  CallId first;               // first call to arrive
+  std::uint32_t stalled = 0;  // number of arrived calls in State::stalled
 };
 
 /// A call of op `k`: of a message that no recv has taken, or the first call at a sequence number.
@@ -446,6 +447,7 @@ struct DeviceState {
 enum class CallStage : std::uint8_t {
   kInactive,  // its op has not started, or another call of the op holds it back
   kActive,    // waits for peers
+  kMet,       // has met its peers; some rank is not inside its library (9.5)
   kRunning,
   kHangs,  // runs forever on a link that is down (10.4)
   kShort,  // a recv that never ends, because its send had too little or too much data (9.5)
@@ -471,8 +473,9 @@ struct ChannelState {
   CallId sender;            // active send that waits for buffer space or for its recv
   CallId receiver;          // active recv without a message
   // Fields for sources of recvs from any rank:
-  Ring<Time> came;       // arrival times of its messages and of its active send
-  bool offered = false;  // whether an event that takes its next message is pending (Stepper)
+  Ring<Time> came;            // arrival times of its messages and of its active send
+  bool offered = false;       // whether an event that takes its next message is pending (Stepper)
+  std::uint32_t stalled = 0;  // send and recv that have met: number that is in State::stalled
 };
 
 /// The state of a run; see the top of this file.
@@ -510,6 +513,9 @@ class State {
   IdVector<CommunicatorId, Rounds> rounds;
   std::vector<std::uint32_t> seqs;  // by Plan::communicator_ranks: sequence numbers reached
   IdVector<RankId, Health> health;
+  // Calls that have met their peers and wait until this rank is inside its library (9.5). Empty if
+  // the plan has no such calls.
+  IdVector<RankId, std::vector<CallId>> stalled;
 
   /// Returns the state before the first event.
   static State initial(const Plan& plan);

@@ -31,6 +31,7 @@ enum class WaitKind : std::uint8_t {
   kKernelSlots,
   kPeerOfMessage,
   kLock,
+  kProgress,  // the next call of a rank, in which its library advances
   kDeadRank,
   kFailedLink,
   kRequires,   // the end of an op (GOAL `requires`, docs/reference/goal.md)
@@ -111,6 +112,7 @@ inline constexpr std::array<WaitKindFacts, kWaitKindCount> kWaitKinds = {{
      .setting = Setting::kBuffering,
      .of_message = true},
     {.kind = WaitKind::kLock, .name = "lock"},
+    {.kind = WaitKind::kProgress, .name = "progress"},
     {.kind = WaitKind::kDeadRank, .name = "dead rank", .absence = Absence::kDead},
     {.kind = WaitKind::kFailedLink, .name = "failed link", .absence = Absence::kUnreachable},
     {.kind = WaitKind::kRequires, .name = "requires"},

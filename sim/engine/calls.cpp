@@ -149,9 +149,19 @@ void Engine::arrive(CallId id) {
   run_round(call);
 }
 
-// Rule 9.4: runs the arrived calls of all ranks together.
+// Rule 9.4: runs the arrived calls of all ranks together, once none of them is stalled.
 void Engine::run_round(const Call& call) {
   const Communicator& communicator = plan_.communicators[call.communicator];
+  std::uint32_t& stalled = state_.communicators[call.communicator].stalled;
+  for (std::uint32_t i = communicator.ranks; communicator.in_calls && i < communicator.ranks_end;
+       ++i) {
+    if (stalls(state_.in_round[i])) ++stalled;
+  }
+  if (stalled == 0) start_round(communicator, call.communicator);
+}
+
+// Rule 9.4: starts the calls at the current sequence number.
+void Engine::start_round(const Communicator& communicator, CommunicatorId id) {
   Duration takes;
   for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
     state_.calls[state_.in_round[i]] = CallStage::kRunning;
@@ -164,8 +174,55 @@ void Engine::run_round(const Call& call) {
     }
     return;
   }
-  queue_.push(later(queue_.now(), takes), Priority::kDevice,
-              {EventKind::kRoundEnds, call.communicator.value});
+  queue_.push(later(queue_.now(), takes), Priority::kDevice, {EventKind::kRoundEnds, id.value});
+}
+
+// Rule 9.5: notes that a call has met its peers. Returns true if it cannot advance, because its
+// rank is not inside its library.
+bool Engine::stalls(CallId id) {
+  const RankId rank = plan_.actors[plan_.calls[id].actor].rank;
+  state_.calls[id] = CallStage::kMet;
+  for (const ThreadId thread : ids_of(plan_.threads)) {
+    if (plan_.threads[thread].rank == rank && is_in_library(thread)) return false;
+  }
+  state_.stalled[rank].push_back(id);
+  return true;
+}
+
+// Rule 9.5: whether a thread is blocked inside its library, or is about to be.
+bool Engine::is_in_library(ThreadId id) const {
+  const ThreadState& thread = state_.threads[id];
+  if (!thread.at.valid() || !plan_.actors[thread.at].in_library) return false;
+  if (thread.mode == ThreadMode::kRunning) {
+    return plan_.actors[thread.at].blocking || on_host(plan_.actors[thread.at].role);
+  }
+  return thread.mode == ThreadMode::kBlocked &&
+         (thread.step == Step::kCompletion || thread.step == Step::kHostStep);
+}
+
+// Rule 9.5: lets the stalled calls of a rank advance, because a thread enters the library.
+void Engine::advance_library(RankId rank) {
+  for (const CallId id : std::exchange(state_.stalled[rank], {})) {
+    const Call& call = plan_.calls[id];
+    if (call.kind == CallKind::kCollective) {
+      const Communicator& communicator = plan_.communicators[call.communicator];
+      if (--state_.communicators[call.communicator].stalled == 0) {
+        start_round(communicator, call.communicator);
+      }
+      continue;
+    }
+    const ChannelId channel = met_on(id);
+    if (--state_.channels[channel].stalled == 0) run_pair(channel);
+  }
+}
+
+// Returns the channel on which a send or recv has met its peer.
+ChannelId Engine::met_on(CallId id) const {
+  const Channel& own = plan_.channels[plan_.calls[id].channel];
+  for (std::uint32_t i = own.sources; i < own.sources_end; ++i) {
+    if (state_.channels[plan_.sources[i]].receiver == id) return plan_.sources[i];
+  }
+  return plan_.calls[id].channel;
 }
 
 // Rule 9.4: completes the calls of the current sequence number.
@@ -282,10 +339,22 @@ void Engine::take_message(ChannelId id, CallId receiver) {
   run_buffered(std::exchange(channel.sender, CallId()));
 }
 
-// Rule 9.5: runs an unbuffered send and its recv together.
+// Rule 9.5: runs an unbuffered send and its recv together, once none of them is stalled.
 void Engine::meet(ChannelId id) {
-  const ChannelState& channel = state_.channels[id];
+  ChannelState& channel = state_.channels[id];
   check_pair({channel.sender, op_of(channel.sender)}, channel.receiver);
+  if (plan_.communicators[plan_.channels[id].communicator].in_calls) {
+    for (const CallId call : {channel.sender, channel.receiver}) {
+      if (stalls(call)) ++channel.stalled;
+    }
+    if (channel.stalled > 0) return;
+  }
+  run_pair(id);
+}
+
+// Rule 9.5: runs an unbuffered send and its recv together.
+void Engine::run_pair(ChannelId id) {
+  const ChannelState& channel = state_.channels[id];
   state_.calls[channel.sender] = CallStage::kRunning;
   state_.calls[channel.receiver] = CallStage::kRunning;
   const Duration longer =

@@ -208,6 +208,11 @@ class Engine {
   void arrive(CallId id);
   void arrive_in_open(CallId id);
   void run_round(const Call& call);
+  void start_round(const Communicator& communicator, CommunicatorId id);
+  bool stalls(CallId id);
+  bool is_in_library(ThreadId id) const;
+  void advance_library(RankId rank);
+  ChannelId met_on(CallId id) const;
   void run_alone(CallId id);
   void leave_open(const Call& call);
   inline void send(CallId id);
@@ -215,6 +220,7 @@ class Engine {
   inline void run_buffered(CallId id);
   void take_message(ChannelId id, CallId receiver);
   void meet(ChannelId id);
+  void run_pair(ChannelId id);
   void end_round(CommunicatorId id);
   void end_pair(ChannelId id);
   void end_call(CallId id);

@@ -113,6 +113,7 @@ inline bool Engine::run_from(ThreadId id, Step step) {
     return true;
   }
   if (plan_.faulty && dies_now(id)) return block(Step::kLaunchQueue);
+  if (actor.in_library) advance_library(actor.rank);
   launch(thread.at);
   if (plan_.threads[id].order == ThreadOrder::kProgram) ++thread.next_op;
   if (actor.blocking) return block(Step::kCompletion);
@@ -203,6 +204,7 @@ bool Engine::wait_for_input(ThreadId id) {
 // wakes the thread.
 bool Engine::do_host_step(ThreadId id) {
   const Actor& actor = plan_.actors[state_.threads[id].at];
+  if (actor.in_library) advance_library(actor.rank);
   switch (actor.role) {
     case Role::kSynchronize:
       return synchronize(id);

@@ -152,6 +152,12 @@ void add_calls(const State& state, Mixer& mixer) {
     }
     mixer.add(channel.messages.size());
   }
+  for (const std::vector<CallId>& stalled : state.stalled) {
+    std::vector<CallId> calls = stalled;
+    std::sort(calls.begin(), calls.end());
+    mixer.add_all(calls);
+    mixer.add(calls.size());
+  }
   for (const Ring<StreamId>& line : state.lines) {
     for (std::uint32_t i = 0; i < line.size(); ++i) mixer.add(line[i].value);
     mixer.add(0xffffffff);

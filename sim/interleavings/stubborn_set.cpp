@@ -42,8 +42,10 @@ StubbornSets::StubbornSets(const Plan& plan)
     if (edge.ack_at_launch) sends_at_launch_[edge.consumer] = 1;
   }
   // Events before an acknowledgement in place are not modeled.
-  all_disturb_ = std::any_of(plan.edges.begin(), plan.edges.end(),
-                             [](const Edge& edge) { return edge.in_place.valid(); });
+  const bool in_place = std::any_of(plan.edges.begin(), plan.edges.end(),
+                                    [](const Edge& edge) { return edge.in_place.valid(); });
+  // Nor are the events that decide whether a rank is inside its library when a call meets its peer.
+  all_disturb_ = in_place || plan.in_calls;
   find_resources();
   if (!plan_.sources.empty()) find_senders();
 }

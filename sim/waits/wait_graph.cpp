@@ -368,7 +368,7 @@ void WaitGraphBuilder::add_holder(LockId id) {
   const Thread& thread = plan_.threads[holder];
   const std::uint32_t next = thread.program + state_.threads[holder].next_op;
   if (next == thread.program_end) {
-    add(WaitKind::kLock, op_nodes_ + thread.rank.value);
+    add_rank(WaitKind::kLock, thread.rank);
   } else {
     const ActorId actor = plan_.op(thread, next);
     add_op(WaitKind::kLock, actor, state_.actors[actor].launched);

@@ -24,6 +24,8 @@ class WaitGraphBuilder {
   void add_launched_edges(StreamId id);
   void add_peers(ActorId actor, std::uint32_t k);
   void add_met(CallId id);
+  void add_stalled(CallId id);
+  void add_progress(RankId rank);
   void add_sources(const Call& call);
   ChannelId channel_of(CallId id) const;
   void add_link(LinkId id);

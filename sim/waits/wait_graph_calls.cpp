@@ -40,6 +40,7 @@ void WaitGraphBuilder::add_calls(ActorId actor) {
 void WaitGraphBuilder::add_call(CallId id) {
   const CallStage stage = state_.calls[id];
   const Call& call = plan_.calls[id];
+  if (stage == CallStage::kMet) return add_stalled(id);
   if (call.kind == CallKind::kCollective) {
     if (plan_.communicators[call.communicator].open && stage != CallStage::kRunning) {
       add_open_round(id);
@@ -54,6 +55,40 @@ void WaitGraphBuilder::add_call(CallId id) {
   wanted.kind = call.kind == CallKind::kSend ? CallKind::kReceive : CallKind::kSend;
   wanted.peer = call.member;
   add_coming(WaitKind::kPeerOfMessage, call.peer, wanted);
+}
+
+// Adds the edges of a call that has met its peers: to the next calls of the ranks whose library
+// does not advance.
+void WaitGraphBuilder::add_stalled(CallId id) {
+  const Call& call = plan_.calls[id];
+  std::vector<CallId> together;
+  if (call.kind == CallKind::kCollective) {
+    const Communicator& communicator = plan_.communicators[call.communicator];
+    const auto begin = state_.in_round.begin();
+    together.assign(begin + communicator.ranks, begin + communicator.ranks_end);
+  } else {
+    const ChannelState& channel = state_.channels[channel_of(id)];
+    together = {channel.sender, channel.receiver};
+  }
+  for (const CallId other : together) {
+    const RankId rank = plan_.actors[plan_.calls[other].actor].rank;
+    const std::vector<CallId>& stalled = state_.stalled[rank];
+    if (std::find(stalled.begin(), stalled.end(), other) != stalled.end()) add_progress(rank);
+  }
+}
+
+// Adds edges to the steps in which a rank is next inside its library.
+void WaitGraphBuilder::add_progress(RankId rank) {
+  if (dead(rank)) return add_rank(WaitKind::kProgress, rank);
+  const std::size_t before = edges_.size();
+  for (const ActorId id : ids_of(plan_.actors)) {
+    const Actor& actor = plan_.actors[id];
+    const std::uint32_t next = state_.actors[id].launched;
+    if (actor.rank != rank || !actor.in_library || next == actor.ops) continue;
+    add_op(WaitKind::kProgress, id, next);
+  }
+  if (edges_.size() == before) add(WaitKind::kProgress, op_nodes_ + rank.value);
+  make_any_set(before);
 }
 
 // Adds the edges of a recv from any rank, an ANY set. The edges lead to the ranks that still have a

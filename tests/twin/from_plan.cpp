@@ -31,6 +31,7 @@ Call call_of(const sim::Plan& plan, const sim::Call& from) {
   call.buffered = from.buffered;
   call.steps = from.steps;
   call.connection = static_cast<int>(from.connection);
+  call.connects_pairs = from.connects_pairs;
   call.signature = {static_cast<int>(from.signature.operation),
                     static_cast<int>(from.signature.root), from.signature.count,
                     static_cast<int>(from.signature.type)};
@@ -67,6 +68,7 @@ Actor actor_of(const sim::Plan& plan, const sim::Actor& from) {
     actor.kernel_slots = static_cast<int>(from.kernel_slots);
   }
   actor.gang = static_cast<int>(from.gang);
+  actor.unordered = from.unordered;
   for (const sim::CallId call : sim::IdRange<sim::CallId>(from.calls, from.calls_end)) {
     actor.calls.push_back(call_of(plan, plan.calls[call]));
   }
@@ -156,6 +158,7 @@ void add_groups(const sim::Plan& plan, Spec& spec) {
     add_faults(plan, from, communicator);
     communicator.connects = from.connects;
     communicator.on_host = from.on_host;
+    communicator.in_calls = from.in_calls;
     spec.communicators.push_back(std::move(communicator));
   }
 }

@@ -250,15 +250,23 @@ bool Machine::enter(int t, Op op, Step first) {
   if (first <= Step::kConnection && blocks_for_connections(t, op)) return true;
   if (first <= Step::kOverhead && blocks_for_overhead(t, op)) return true;
   const bool host = on_host(actor(op.actor).role);
-  if (host && first <= Step::kLaunchQueue && (dies_instead(t, op) || blocks_on_host(t, op))) {
-    return true;
+  if (host && first <= Step::kLaunchQueue) {
+    if (dies_instead(t, op)) return true;
+    thread_state(t).entering = op.actor;
+    enter_library(op);
+    const bool blocks = blocks_on_host(t, op);
+    thread_state(t).entering = -1;
+    if (blocks) return true;
   }
   if (!host && first <= Step::kLaunchQueue &&
       (sees_error(t, op) || blocks_for_launch_queue(t, op))) {
     return true;
   }
   if (!host && dies_instead(t, op)) return true;
+  thread_state(t).entering = op.actor;
+  if (!host) enter_library(op);
   launch(t, op);
+  thread_state(t).entering = -1;
   if (host || !actor(op.actor).blocking) {
     log.push_back({now, op, true});
     return false;

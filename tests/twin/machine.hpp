@@ -108,6 +108,7 @@ struct ThreadState {
   std::deque<Message> inbox;     // order arrival: unread messages
   int at = -1;                   // order arrival: the current actor
   int position = 0;              // order program: index of the thread's next op
+  int entering = -1;             // actor of the op that the thread launches or does right now
   std::set<int> streams_marked;  // streams with a queued mark of its synchronize step [9.1]
   std::vector<Coming> waits_at;  // meetings at which the thread waits [9.7]
   bool has_come = false;         // whether the thread, in a kMeet step, has come to the meeting
@@ -335,6 +336,7 @@ class Machine {
   bool fit(CallRef first, CallRef other) const;
   const std::vector<CallRef>& arrived_with(CallRef ref) const;
   std::set<int> ranks_waited_for(CallRef ref) const;
+  bool is_library_step(int actor) const;  // whether its rank is inside its library in it [9.5]
   bool is_dead(int rank) const { return at(ranks, rank).dead; }
   bool has_stopped(int rank) const { return at(ranks, rank).dead || at(ranks, rank).failed; }
 
@@ -385,6 +387,14 @@ class Machine {
   std::vector<Died> deaths;         // sorted by time
   std::map<Op, int> ops_that_hang;  // by op of a collective: link on which it hangs [10.4]
   std::vector<LogLine> log;
+  /// Calls that have met their peers and do not advance [9.5]; those of the first list wait until
+  /// their ranks enter their libraries.
+  struct Stalled {
+    std::vector<CallRef> waiting;
+    std::vector<CallRef> together;
+    int round_of = -1;
+  };
+  std::vector<Stalled> stalled;
   /// Rare branches of the rules that this run took, for the statistics of the tests.
   mutable std::set<std::string> branches;
 
@@ -408,6 +418,7 @@ class Machine {
   bool arrive_at_init(int thread, int communicator);
   bool blocks_for_connections(int thread, Op op);
   bool blocks_at_meetings(int thread, const std::vector<Coming>& comings);
+  std::set<MeetingKey> pairs_of(int communicator, int rank) const;
   std::vector<std::pair<MeetingKey, int>> connections_of(int actor, bool of_messages) const;
   int times_met(const MeetingKey& meeting) const;
   int come(const MeetingKey& meeting, int rank);
@@ -475,6 +486,9 @@ class Machine {
   void activate_calls(Op op);
   void activate(CallRef ref);
   void run_calls(const std::vector<CallRef>& together, int round_of, std::int64_t less = 0);
+  bool is_inside_library(int thread) const;
+  bool is_stalled(const std::vector<CallRef>& together, int round_of);
+  void enter_library(Op op);
   int steps_held(const ChannelState& channel) const;
   bool has_space_in_buffer(CallRef send);
   void run_into_buffer(CallRef send);

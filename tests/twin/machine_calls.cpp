@@ -145,6 +145,78 @@ void Machine::run_calls(const std::vector<CallRef>& together, int round_of, std:
   run_for(takes, Event{{}, -1, together, round_of});
 }
 
+bool Machine::is_library_step(int a) const {
+  const auto is_of_library = [this](const Call& call) {
+    return at(spec.communicators, call.communicator).in_calls;
+  };
+  const auto is_stream_of_library = [&](int s) {
+    return std::any_of(spec.actors.begin(), spec.actors.end(), [&](const Actor& its_actor) {
+      return its_actor.stream == s &&
+             std::any_of(its_actor.calls.begin(), its_actor.calls.end(), is_of_library);
+    });
+  };
+  const Actor& step = actor(a);
+  if (step.role == Role::kSynchronize) {
+    return !step.synchronized.empty() &&
+           std::all_of(step.synchronized.begin(), step.synchronized.end(), is_stream_of_library);
+  }
+  if (step.role == Role::kAwait) {
+    return std::any_of(spec.actors.begin(), spec.actors.end(), [&](const Actor& record) {
+      return record.role == Role::kRecord && record.signal == step.signal &&
+             is_stream_of_library(record.stream);
+    });
+  }
+  return std::any_of(step.calls.begin(), step.calls.end(), is_of_library);
+}
+
+/// Whether a thread is blocked inside its library, or is about to be.
+bool Machine::is_inside_library(int t) const {
+  const ThreadState& thread = at(threads, t);
+  if (thread.blocked) {
+    const bool inside =
+        thread.blocked->step == Step::kBlocking || thread.blocked->step == Step::kHost;
+    return inside && is_library_step(thread.blocked->op.actor);
+  }
+  if (thread.entering < 0) return false;
+  const Actor& step = actor(thread.entering);
+  return is_library_step(thread.entering) && (step.blocking || on_host(step.role));
+}
+
+/// Whether calls that have met cannot advance, because a rank is not inside its library.
+bool Machine::is_stalled(const std::vector<CallRef>& together, int round_of) {
+  if (!at(spec.communicators, call_of(together.front()).communicator).in_calls) return false;
+  std::vector<CallRef> waiting;
+  for (const CallRef& ref : together) {
+    bool inside = false;
+    for (int t = 0; t < count_of(threads); ++t) {
+      inside =
+          inside || (at(spec.threads, t).rank == rank_of(ref.op.actor) && is_inside_library(t));
+    }
+    if (!inside) waiting.push_back(ref);
+  }
+  if (waiting.empty()) return false;
+  branches.insert(round_of >= 0 ? "9.5 a round is stalled" : "9.5 a pair is stalled");
+  stalled.push_back({waiting, together, round_of});
+  return true;
+}
+
+/// Lets the stalled calls of a rank advance before the rank launches or does `op`.
+void Machine::enter_library(Op op) {
+  if (!is_library_step(op.actor)) return;
+  std::vector<Stalled> still;
+  std::vector<Stalled> advance;
+  for (Stalled& each : stalled) {
+    std::erase_if(each.waiting,
+                  [&](const CallRef& ref) { return rank_of(ref.op.actor) == rank_of(op.actor); });
+    (each.waiting.empty() ? advance : still).push_back(each);
+  }
+  stalled = still;
+  for (const Stalled& each : advance) {
+    branches.insert("9.5 a stalled call advances");
+    run_calls(each.together, each.round_of);
+  }
+}
+
 /// Ends the run of a call.
 void Machine::end_call(CallRef ref) {
   const Call& call = call_of(ref);
@@ -186,7 +258,7 @@ void Machine::arrive(CallRef ref) {
   std::sort(all.begin(), all.end(), [this](const CallRef& left, const CallRef& right) {
     return rank_of(left.op.actor) < rank_of(right.op.actor);
   });
-  run_calls(all, c);
+  if (!is_stalled(all, c)) run_calls(all, c);
 }
 
 /// Whether a call can join the sequence number that `first` began.
@@ -448,7 +520,7 @@ void Machine::meet(CallRef send, CallRef receive) {
   compare(send, receive);
   change_call(send).met = receive;
   change_call(receive).met = send;
-  run_calls({send, receive}, -1);
+  if (!is_stalled({send, receive}, -1)) run_calls({send, receive}, -1);
 }
 
 /// Puts the message of a buffered send, which ends, into the queue.

@@ -103,12 +103,37 @@ std::vector<int> Machine::ranks_of(const MeetingKey& meeting) const {
   return at(spec.communicators, meeting.communicator).ranks;
 }
 
+/// Returns the meetings of all messages to or from a rank on a communicator, by sender and
+/// receiver.
+std::set<MeetingKey> Machine::pairs_of(int communicator, int rank) const {
+  std::set<MeetingKey> found;
+  for (int a = 0; a < count_of(spec.actors); ++a) {
+    for (const Call& call : actor(a).calls) {
+      const bool is_message = call.kind != CallKind::kCollective && call.peer >= 0;
+      if (call.communicator != communicator || !is_message || call.peer == rank_of(a)) continue;
+      const bool sends = call.kind == CallKind::kSend;
+      const MeetingKey pair{-1, communicator, sends ? rank_of(a) : call.peer,
+                            sends ? call.peer : rank_of(a)};
+      if (pair.from == rank || pair.to == rank) found.insert(pair);
+    }
+  }
+  return found;
+}
+
 /// Returns the meetings to which an actor's ops come to connect, each with its connection, in order
 /// and without duplicates.
 std::vector<std::pair<MeetingKey, int>> Machine::connections_of(int a, bool of_messages) const {
   std::vector<std::pair<MeetingKey, int>> found;
+  const auto add = [&](const std::pair<MeetingKey, int>& connection) {
+    const bool is_new = std::find(found.begin(), found.end(), connection) == found.end();
+    if (is_new && ranks_of(connection.first).size() > 1) found.push_back(connection);
+  };
   for (const Call& call : actor(a).calls) {
     if (!at(spec.communicators, call.communicator).connects) continue;
+    if (call.connects_pairs && of_messages) {
+      branches.insert("9.7 connects all pairs");
+      for (const MeetingKey& pair : pairs_of(call.communicator, rank_of(a))) add({pair, 0});
+    }
     if ((call.kind != CallKind::kCollective) != of_messages) continue;
     std::pair<MeetingKey, int> connection{{-1, call.communicator}, call.connection};
     if (of_messages) {
@@ -118,10 +143,7 @@ std::vector<std::pair<MeetingKey, int>> Machine::connections_of(int a, bool of_m
       connection.first.to = sends ? call.peer : rank_of(a);
       connection.second = 0;
     }
-    if (ranks_of(connection.first).size() < 2) continue;
-    if (std::find(found.begin(), found.end(), connection) == found.end()) {
-      found.push_back(connection);
-    }
+    add(connection);
   }
   return found;
 }

@@ -26,9 +26,10 @@ bool Machine::needs_slot(Op op) const {
 bool Machine::in_launch_order(Op op) const {
   const Order order = at(spec.devices, at(spec.streams, actor(op.actor).stream).device).order;
   if (order == Order::kNone || actor(op.actor).role != Role::kCalls) return false;
-  if (order != Order::kSerialCollectives) return true;
+  if (order != Order::kSerialCollectives) return !actor(op.actor).unordered;
   const std::vector<Call>& all = actor(op.actor).calls;
-  return std::any_of(all.begin(), all.end(),
+  return actor(op.actor).kernel_slots > 0 &&
+         std::any_of(all.begin(), all.end(),
                      [](const Call& call) { return call.kind == CallKind::kCollective; });
 }
 

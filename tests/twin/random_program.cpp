@@ -54,6 +54,7 @@ class ProgramGenerator {
       actor.kernel_slots = std::min(most, random_.pick<int>({0, 1, 1, 2, 3, 4}));
       if (actor.kernel_slots > 1 && random_.chance(20)) actor.gang = actor.kernel_slots;
       if (actor.kernel_slots == 4 && random_.chance(30)) actor.gang = 2;
+      actor.unordered = actor.role == Role::kCalls && random_.chance(15);
     }
   }
 
@@ -147,6 +148,7 @@ class ProgramGenerator {
       spec_.communicators.push_back({ranks, at_first_use, at_first_use && random_.chance(40)});
       spec_.communicators.back().connects = random_.chance(connect_percent_);
       spec_.communicators.back().on_host = random_.chance(30);
+      spec_.communicators.back().in_calls = flow_percent_ == 0 && random_.chance(20);
     }
     for (int c = first_communicator_; c < count_of(spec_.communicators); ++c) {
       for (int rank : at(spec_.communicators, c).ranks) {
@@ -260,6 +262,7 @@ class ProgramGenerator {
     call.communicator = communicator;
     call.signature = signature;
     call.connection = random_.chance(90) ? signature.operation : signature.type;
+    call.connects_pairs = random_.chance(20);
     call.takes = some_time();
     return call;
   }
@@ -453,7 +456,9 @@ class ProgramGenerator {
   void add_locked(int depth) {
     if (spec_.locks.empty()) return add_work();
     const int lock = random_.below(count_of(spec_.locks));
-    const int thread = thread_of(at(spec_.locks, lock).rank);
+    const bool of_process = random_.chance(15);  // a lock that ranks of one process share
+    const int thread =
+        thread_of(of_process ? random_.below(spec_.ranks) : at(spec_.locks, lock).rank);
     if (at(lock_is_held_, lock) != 0 && random_.chance(80)) return add_work();
     change(lock_is_held_, lock) = 1;
     add_step(Role::kLock, thread).lock = lock;

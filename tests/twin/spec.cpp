@@ -56,6 +56,7 @@ void write_call(std::ostream& out, const Call& call) {
       out << ", flow " << static_cast<int>(call.flow) << " of rank " << call.peer << ", steps "
           << call.steps;
     }
+    if (call.connects_pairs) out << ", connects pairs";
   } else {
     out << (call.kind == CallKind::kSend ? ": send to " : ": receive from ") << call.peer
         << ", tag " << call.tag;
@@ -98,6 +99,7 @@ void write_actor(std::ostream& out, const Spec& spec, int a) {
   if (actor.behind >= 0) out << ", behind stream " << actor.behind;
   if (actor.kernel_slots != 1) out << ", room " << actor.kernel_slots;
   if (actor.gang != 1) out << ", gang " << actor.gang;
+  if (actor.unordered) out << ", unordered";
   if (actor.dies_at >= 0) out << ", dies at " << actor.dies_at;
   if (actor.fails_at >= 0) out << ", fails at " << actor.fails_at;
   if (actor.timeout > 0) out << ", timeout " << actor.timeout;
@@ -148,6 +150,7 @@ void write_groups(std::ostream& out, const Spec& spec) {
     if (at(spec.communicators, c).waits_for_device) out << ", waits for device";
     if (at(spec.communicators, c).connects) out << ", connects at first use";
     if (at(spec.communicators, c).on_host) out << ", calls of hosts";
+    if (at(spec.communicators, c).in_calls) out << ", advances in calls";
     write_faults(out, at(spec.communicators, c));
     out << '\n';
   }

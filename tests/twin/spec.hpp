@@ -98,8 +98,9 @@ struct Call {
   int peer = -1;  // rank at the other end (-1: from any rank); root of a flow
   bool buffered = false;
   Flow flow = Flow::kAll;
-  int steps = 0;       // buffer steps of a rendezvous send [9.5] or a flow
-  int connection = 0;  // connection of a collective call [9.7]
+  int steps = 0;                // buffer steps of a rendezvous send [9.5] or a flow
+  int connection = 0;           // connection of a collective call [9.7]
+  bool connects_pairs = false;  // whether a collective call connects each rank with each [9.7]
   Signature signature;
   std::int64_t tag = 0;       // tag of a send or recv, op 0
   std::int64_t tag_step = 0;  // added to the tag by each op, modulo 2^32
@@ -138,6 +139,7 @@ struct Actor {
   int fails_at = -1;              // index of the kOp op that fails; -1: none
   int kernel_slots = 1;           // kernel slots of kOp and kCalls [5.3]
   int gang = 1;                   // kernel slots that an op takes at once
+  bool unordered = false;         // whether kCalls is in no launch order, except for room [5.3]
   std::int64_t timeout = 0;       // timeout of a host step; 0: none
   std::string kind;               // why the generator made the actor; only for statistics and dumps
 };
@@ -181,6 +183,7 @@ struct Communicator {
   bool connects = false;        // connects for its calls at first use [9.7]
   std::int64_t heartbeat = 0;   // timeout of threads that connect
   bool on_host = false;         // hosts run its calls [9.4, 9.5]
+  bool in_calls = false;        // calls advance only while their ranks make calls [9.5]
 };
 
 /// A meeting for steps of role kMeet [9.7].

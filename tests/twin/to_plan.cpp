@@ -80,6 +80,7 @@ sim::CallSpec call_spec(const Call& call) {
   spec.flow = static_cast<sim::Flow>(call.flow);
   spec.steps = static_cast<std::uint8_t>(call.steps);
   spec.connection = number(call.connection);
+  spec.connects_pairs = call.connects_pairs;
   spec.signature.operation = number(call.signature.operation);
   spec.signature.root = number(call.signature.root);
   spec.signature.type = number(call.signature.type);
@@ -110,6 +111,7 @@ void add_step(const Actor& actor, sim::PlanBuilder& builder) {
   spec.timeout = sim::Duration{actor.timeout};
   spec.kernel_slots = number(actor.kernel_slots);
   spec.gang = number(actor.gang);
+  spec.unordered = actor.unordered;
   builder.add_step(spec);
   for (const Call& call : actor.calls) builder.add_call(call_spec(call));
   if (actor.role != Role::kSynchronize && actor.role != Role::kMeet) return;
@@ -168,6 +170,7 @@ void add_communicators(const Spec& spec, sim::PlanBuilder& builder) {
         builder.add_communicator(ranks, communicator.at_first_use, communicator.waits_for_device);
     if (communicator.connects) builder.connect_at_first_use(id);
     if (communicator.on_host) builder.set_on_host(id);
+    if (communicator.in_calls) builder.set_in_calls(id);
   }
   for (const Meeting& meeting : spec.meetings) {
     std::vector<sim::RankId> ranks;

@@ -444,6 +444,7 @@ class Waits {
     for (int i = 0; i < count_of(m_.actor(op.actor).calls); ++i) {
       const CallState state = m_.call_state({op, i});
       if (!state.active || state.done) continue;
+      if (visit_stalled({op, i})) continue;
       if (m_.call_of({op, i}).kind == CallKind::kCollective) {
         visit_round({op, i});
       } else {
@@ -451,6 +452,28 @@ class Waits {
       }
       if (state.hangs_on >= 0) add_failed_link(op, state.hangs_on);
     }
+  }
+
+  /// Adds edges to the next library steps of the ranks for which a stalled call waits. Returns
+  /// whether the call is stalled.
+  bool visit_stalled(CallRef ref) {
+    for (const Machine::Stalled& each : m_.stalled) {
+      if (std::find(each.together.begin(), each.together.end(), ref) == each.together.end()) {
+        continue;
+      }
+      for (const CallRef& other : each.together) {
+        if (std::find(each.waiting.begin(), each.waiting.end(), other) == each.waiting.end()) {
+          continue;
+        }
+        const int rank = m_.rank_of(other.op.actor);
+        const std::set<Node> nodes =
+            next_ops([&](int a) { return m_.rank_of(a) == rank && m_.is_library_step(a); });
+        if (nodes.empty()) m_.branches.insert("9.6 library call that never comes");
+        add_any(ref.op, nodes, Wait::kProgress, rank_node(rank));
+      }
+      return true;
+    }
+    return false;
   }
 
   void visit_round(CallRef ref) {
@@ -623,8 +646,10 @@ class Waits {
       const int holder = at(m_.locks, step.lock).holder.value();
       const std::optional<int> next = m_.next_in_program(holder);
       if (!next) m_.branches.insert("9.6 lock stays locked");
-      add(op, next ? op_node(next_op(*next)) : rank_node(at(m_.spec.threads, holder).rank),
-          Wait::kLock);
+      const int rank = at(m_.spec.threads, holder).rank;
+      if (m_.is_dead(rank)) m_.branches.insert("10.6 a dead rank of the process holds the lock");
+      const bool goes_on = next && !m_.is_dead(rank);
+      add(op, goes_on ? op_node(next_op(*next)) : rank_node(rank), Wait::kLock);
     }
   }
 
@@ -707,6 +732,7 @@ const std::vector<std::string>& wait_names() {
                                                   "device room",
                                                   "peer of a message",
                                                   "lock",
+                                                  "progress",
                                                   "dead rank",
                                                   "failed link"};
   return kNames;

@@ -41,6 +41,7 @@ enum class Wait {
   kKernelSlots,
   kPeerOfMessage,
   kLock,
+  kProgress,
   kDeadRank,
   kFailedLink,
 };

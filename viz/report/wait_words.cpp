@@ -194,6 +194,13 @@ constexpr std::array<WaitWords, sim::kWaitKindCount> kWords = {{
                "{other}"},
      .never_comes = "{ranks} thread '{holder}' never releases lock '{lock}'",
      .advice = "Next: find out why this lock is never released."},
+    {.kind = WaitKind::kProgress,
+     .waits = {"has its match, but moves no data until {other} is called (the library advances "
+               "only inside calls)",
+               "has its match, but moves no data: {other} makes no more calls (the library "
+               "advances only inside calls)"},
+     .never_comes = "{ranks} make{s} no more calls, in which {op}{details} could advance",
+     .advice = "Next: wait for this call before the host waits for anything else."},
     {.kind = WaitKind::kDeadRank,
      .waits = dead_rank_text,
      .never_comes = dead_rank_root,
