@@ -15,6 +15,9 @@
 
 namespace pipesim::formats {
 
+/// The backend of symmetric memory (TORCH_SYMMMEM), in the order of its words.
+enum class SymmetricMemory : std::uint8_t { kCuda, kNccl, kNvshmem };
+
 /// Defaults of actors: the scenario's `defaults:`.
 struct ActorDefaults {
   models::Expr launch_overhead;
@@ -26,6 +29,7 @@ struct ActorDefaults {
   bool by_pairs = false;
   bool sends_empty = false;  // whether parts of 0 bytes of an all_to_all are also sent
   bool of_nccl = false;      // whether the scenario names a backend that uses NCCL
+  SymmetricMemory symmetric_memory = SymmetricMemory::kCuda;
 };
 
 /// Reads `actors:` into `graph`, which already has ranks, groups, threads, streams and

@@ -89,7 +89,11 @@ constexpr Key kScenarioRows[] = {
     {"faults", "[fault]", "What goes wrong"},
     {"guards", "timeouts", "Timeouts of the runtime"},
     {"phases", "[name]", "Order of the phases in reports", "order of first use"},
-    {"locks", "[name]", "Order of the locks", "order of first use"},
+    {"processes", "name",
+     "Group whose lists are the processes of the job, see "
+     "[Processes](scenario-cluster.md#processes)",
+     "each rank is a process"},
+    {"locks", "[name|lock]", "Order and scope of the locks", "order of first use"},
     {"events", "[event]", "Order of events and keys: `[{event: copied}, {key: ready}]`",
      "order of first use"},
     {"actors", "{actor}", "What each actor of an actor runtime does"},
@@ -175,9 +179,17 @@ constexpr Key kDefaultsRows[] = {
      "`gated` for collectives, else `immediate`"},
     {"launch_queue", "integer(rank)",
      "Launched ops that may be pending on a stream before a launch blocks", "1024"},
+    {"symmetric_memory", "'cuda'|'nccl'|'nvshmem'",
+     "Backend of symmetric memory (`TORCH_SYMMMEM`), which decides who waits in its steps",
+     "`cuda`"},
 };
 
 constexpr auto kDeviceRows = keys_of<models::DeviceRule>();
+
+constexpr Key kLockRows[] = {
+    {"lock", "name", "Name of the lock", kRequired},
+    {"scope", "'process'|'rank'", "Ranks that share it: those of a process, or none", "`process`"},
+};
 
 constexpr Key kEventRows[] = {
     {"event", "name", "An event that is recorded on a stream"},
@@ -468,6 +480,7 @@ constinit const KeyTable kDefaults{"defaults", "'defaults'",
                                    "Defaults of actors, steps and streams", kDefaultsRows};
 constinit const KeyTable kDevice{"device", "'device'", "Concurrency limits of each device",
                                  kDeviceRows};
+constinit const KeyTable kLock{"lock", "a lock", "A lock of a process", kLockRows};
 constinit const KeyTable kEvent{"event",    "an event", "An event of streams, or a key of hosts",
                                 kEventRows, {},         2};
 
@@ -651,7 +664,7 @@ std::vector<const KeyTable*> all_tables() {
       &kModelInput,   &kLayer,           &kOp,           &kGradient,
       &kVariable,     &kSystemCosts,     &kParallel,     &kTrain,
       &kTimeouts,     &kExpectation,     &kTimeBounds,   &kIdle,
-      &kMemoryBounds, &kUndecided,       &passes()};
+      &kMemoryBounds, &kUndecided,       &kLock,         &passes()};
   for (const auto& more : {steps(), calls_of_group(), faults()}) {
     tables.insert(tables.end(), more.begin(), more.end());
   }

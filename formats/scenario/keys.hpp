@@ -12,7 +12,7 @@
 namespace pipesim::formats::keys {
 
 extern const KeyTable kScenario, kRegularGroup, kCluster, kLinkClasses, kLinkClass, kThread,
-    kThreadBlock, kStream, kCommunicators, kCommunicator, kDefaults, kDevice, kEvent;
+    kThreadBlock, kStream, kCommunicators, kCommunicator, kDefaults, kDevice, kLock, kEvent;
 extern const KeyTable kActor, kRegister, kRead, kCollective, kOutsideInput;
 extern const KeyTable kProgram, kWait, kUndecided;
 extern const KeyTable kSchedule, kScheduleRows, kStageCollective, kStageOps, kStageCompute,

@@ -252,18 +252,37 @@ std::uint32_t ProgramNames::communicator(const YamlValue& value, bool barrier) {
   communicator.group = group;
   communicator.on_host = on_host_ || wanted != *name;
   communicator.is_gloo = is_gloo_ && wanted == *name;
+  communicator.in_calls = on_host_ && !is_gloo_;
   communicator.init.said = graph_.init.said;
   if (!communicator.on_host) communicator.init = graph_.init;
   graph_.communicators.push_back(std::move(communicator));
   return static_cast<std::uint32_t>(graph_.communicators.size() - 1);
 }
 
-std::uint32_t ProgramNames::hosts_of(std::uint32_t communicator) {
+std::uint32_t ProgramNames::hosts_of(std::uint32_t communicator, const std::string& what) {
   const models::CommunicatorTemplate& of = graph_.communicators[communicator];
+  return hosts_of_group(what + " of " + of.name, of.group, of.place);
+}
+
+std::uint32_t ProgramNames::hosts_of_all(const std::string& name, Place place) {
+  const std::uint32_t known = index_of(graph_.groups, name);
+  if (known != kNoIndex) return hosts_of_group(name, known, place);
+  models::Group all;
+  all.name = name;
+  all.place = place;
+  all.lists.emplace_back();
+  for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) all.lists.front().push_back(rank);
+  all.index();
+  graph_.groups.push_back(std::move(all));
+  return hosts_of_group(name, static_cast<std::uint32_t>(graph_.groups.size() - 1), place);
+}
+
+std::uint32_t ProgramNames::hosts_of_group(const std::string& name, std::uint32_t group,
+                                           Place place) {
   models::CommunicatorTemplate hosts;
-  hosts.name = "hosts of " + of.name;
-  hosts.place = of.place;
-  hosts.group = of.group;
+  hosts.name = name;
+  hosts.place = place;
+  hosts.group = group;
   hosts.on_host = true;
   hosts.init.said = graph_.init.said;
   const std::uint32_t known = index_of(graph_.communicators, hosts.name);
@@ -385,10 +404,10 @@ std::uint32_t ProgramNames::implied_event(const std::string& name, Place place) 
 std::uint32_t ProgramNames::lock(const YamlValue& value) {
   const std::optional<std::string> name = values_.word(value);
   if (!name) return kNoIndex;
-  const auto found = std::find(graph_.locks.begin(), graph_.locks.end(), *name);
-  const auto index = static_cast<std::uint32_t>(found - graph_.locks.begin());
-  if (found == graph_.locks.end()) graph_.locks.push_back(*name);
-  return index;
+  const std::uint32_t known = index_of(graph_.locks, *name);
+  if (known != kNoIndex) return known;
+  graph_.locks.push_back({*name});
+  return static_cast<std::uint32_t>(graph_.locks.size() - 1);
 }
 
 }  // namespace pipesim::formats

@@ -59,8 +59,12 @@ class ProgramNames {
     return communicator != models::kNoIndex && communicator >= declared_communicators_;
   }
 
-  /// Returns the communicator on which the hosts of the ranks of `communicator` meet.
-  std::uint32_t hosts_of(std::uint32_t communicator);
+  /// Returns the communicator on which the hosts of the ranks of `communicator` meet. Meetings for
+  /// another purpose, `what`, have one of their own.
+  std::uint32_t hosts_of(std::uint32_t communicator, const std::string& what = "hosts");
+
+  /// Returns the communicator called `name` on which the hosts of all ranks meet.
+  std::uint32_t hosts_of_all(const std::string& name, models::Place place);
 
   /// Returns the communicator of ranks `a` and `b` if PyTorch uses one for their sends and recvs,
   /// else `communicator`. PyTorch does so for a group without a named communicator.
@@ -84,6 +88,7 @@ class ProgramNames {
   bool is_taken(const std::string& name, const models::RankSet& on) const;
   bool is_stream_of_calls(const std::string& name) const;
   std::uint32_t add_stream(const std::string& name, models::Place place);
+  std::uint32_t hosts_of_group(const std::string& name, std::uint32_t group, models::Place place);
 
   const ValueReader& values_;
   models::Diagnostics& diagnostics_;

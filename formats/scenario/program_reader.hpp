@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -149,6 +150,10 @@ class ProgramReader {
   void read_times(MapReader& map, models::StepTemplate& step);
   void read_thread_blocks(const YamlValue& value, models::StepTemplate& step);
   void create_later(std::uint32_t communicator);
+  void meet_hosts(models::ActorTemplate& actor, std::uint32_t communicator, const Context& context);
+  bool read_symmetric(MapReader& map, models::ActorTemplate& actor, const Context& context);
+  void set_symmetric(std::string_view word, std::uint32_t communicator,
+                     models::ActorTemplate& actor, const Context& context);
   bool read_finalize(MapReader& map, models::ActorTemplate& actor, const Context& context,
                      Steps& steps);
   void check_ended(const models::ActorTemplate& actor, const Context& context);

@@ -62,6 +62,8 @@ class ScenarioReader {
   std::vector<YamlValue> take_items(MapReader& map, const char* key);
   void read_rests_on(MapReader& map);
   void read_undecided(const YamlValue& value);
+  void read_lock(const YamlValue& value);
+  void read_processes(const YamlValue& value);
   void read_names(MapReader& map);
   void read_parameters(MapReader& map);
   void read_sizes(MapReader& map);
@@ -123,6 +125,7 @@ std::optional<Scenario> ScenarioReader::run() {
   scope_.sets = &scenario_.sets;
   if (grid_) graph_.groups = std::move(grid_->groups);
   read_sets_and_groups(map, values_, scenario_);
+  if (const auto processes = map.take("processes")) read_processes(*processes);
   if (const auto memory = map.take("memory")) {
     graph_.memory = values_.expr(*memory, ValueType::kBytes);
   }
@@ -228,15 +231,40 @@ void ScenarioReader::read_undecided(const YamlValue& value) {
   map.finish();
 }
 
+// Reads a lock: its name, or a map with its scope.
+void ScenarioReader::read_lock(const YamlValue& value) {
+  models::LockTemplate lock;
+  if (!value.is_map()) {
+    lock.name = values_.word(value).value_or("");
+  } else {
+    MapReader fields(value, keys::kLock, diagnostics_);
+    if (const auto name = fields.require("lock")) lock.name = values_.word(*name).value_or("");
+    if (const auto scope = fields.take("scope")) {
+      lock.of_rank = values_.one_of(*scope, fields.words("scope")) == "rank";
+    }
+    fields.finish();
+  }
+  if (!lock.name.empty()) graph_.locks.push_back(std::move(lock));
+}
+
+// Reads `processes`: a group, each list of which is a process.
+void ScenarioReader::read_processes(const YamlValue& value) {
+  const std::optional<std::string> name = values_.word(value);
+  if (!name) return;
+  graph_.processes.group = models::index_of(graph_.groups, *name);
+  if (graph_.processes.group != models::kNoIndex) return;
+  models::Diagnostic& error = diagnostics_.error(value.place(), models::Code::kUnknownGroup,
+                                                 fmt::format("unknown group '{}'", *name));
+  models::suggest_name(error, *name, models::names_of(graph_.groups));
+}
+
 // Reads the declarations of phases, locks, events and keys, which fix their order. Without a
 // declaration, the first use of a name adds it.
 void ScenarioReader::read_names(MapReader& map) {
   for (const YamlValue& item : take_items(map, "phases")) {
     if (const auto name = values_.word(item)) graph_.phases.push_back(*name);
   }
-  for (const YamlValue& item : take_items(map, "locks")) {
-    if (const auto name = values_.word(item)) graph_.locks.push_back(*name);
-  }
+  for (const YamlValue& item : take_items(map, "locks")) read_lock(item);
   for (const YamlValue& item : take_items(map, "events")) {
     MapReader fields(item, keys::kEvent, diagnostics_);
     models::EventTemplate event;
@@ -466,6 +494,7 @@ void ScenarioReader::read_backend(MapReader& map) {
 void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate& communicator) {
   communicator.on_host = defaults_.on_host;
   communicator.is_gloo = defaults_.is_gloo;
+  communicator.in_calls = defaults_.on_host && !defaults_.is_gloo;
   fields_.read(map, communicator);
   if (const auto gloo = map.take("gloo")) {
     communicator.is_gloo = values_.truth(*gloo).value_or(false);
@@ -479,6 +508,7 @@ void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate&
     communicator.is_gloo = communicator.is_gloo && communicator.on_host;
   }
   communicator.on_host = communicator.on_host || communicator.is_gloo;
+  communicator.in_calls = communicator.in_calls && communicator.on_host && !communicator.is_gloo;
   // Schedules use this size to declare that no send waits.
   constexpr std::int64_t kAnySize = std::numeric_limits<std::int64_t>::max();
   if (communicator.eager_bytes.value_or(kAnySize) != kAnySize && !communicator.on_host) {
@@ -524,6 +554,13 @@ void ScenarioReader::read_defaults(const YamlValue& value) {
   if (const auto field = map.take("messages")) {
     const auto when = values_.one_of(*field, map.words("messages"));
     if (when) defaults_.immediate = *when == "immediate";
+  }
+  if (const auto field = map.take("symmetric_memory")) {
+    const std::vector<std::string> words = map.words("symmetric_memory");
+    const auto found = std::find(words.begin(), words.end(), values_.one_of(*field, words));
+    if (found != words.end()) {
+      defaults_.symmetric_memory = static_cast<SymmetricMemory>(found - words.begin());
+    }
   }
   map.finish();
 }

@@ -48,6 +48,7 @@ class ScenarioWriter {
   YamlNode link_fault(const models::LinkFault& fault) const;
   YamlNode links(const std::vector<std::uint32_t>& indices) const;
   void add_declared(YamlNode& top) const;
+  YamlNode locks() const;
 
   const TaskGraph& graph_;
   const FieldWriter fields_{graph_};
@@ -87,6 +88,9 @@ std::string ScenarioWriter::run() {
   }
   if (graph_.memory) top.add("memory", expression(*graph_.memory, ValueType::kBytes));
   add("groups", groups());
+  if (graph_.processes.group != kNoIndex) {
+    top.add("processes", YamlNode::text(graph_.groups[graph_.processes.group].name));
+  }
   if (graph_.cluster) top.add("cluster", cluster(*graph_.cluster));
   if (graph_.launch_queue != Expr::constant(1024)) {
     YamlNode defaults = YamlNode::map();
@@ -374,7 +378,23 @@ void ScenarioWriter::add_declared(YamlNode& top) const {
   }
   const bool events_in_order = brief_ || events.in_order(graph_.events.size());
   if (!events_in_order || waits_in_vain) top.add("events", std::move(list));
-  if (!locks.in_order(graph_.locks.size())) top.add("locks", text_list(graph_.locks));
+  const bool scoped = std::any_of(graph_.locks.begin(), graph_.locks.end(),
+                                  [](const models::LockTemplate& lock) { return lock.of_rank; });
+  if (scoped || !locks.in_order(graph_.locks.size())) top.add("locks", this->locks());
+}
+
+YamlNode ScenarioWriter::locks() const {
+  YamlNode list = YamlNode::list();
+  for (const models::LockTemplate& lock : graph_.locks) {
+    YamlNode item = YamlNode::text(lock.name);
+    if (lock.of_rank) {
+      item = YamlNode::map();
+      item.add("lock", YamlNode::text(lock.name));
+      item.add("scope", YamlNode::text("rank"));
+    }
+    list.add(std::move(item));
+  }
+  return list;
 }
 
 // ---------------------------------------------------------------------------------------------

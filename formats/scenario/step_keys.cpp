@@ -165,6 +165,24 @@ constexpr Key kCommunicatorStepRows[] = {
      "Finalizes this communicator: waits for its stream, then for the hosts of all its ranks; it "
      "can only be destroyed then (`ncclCommFinalize`)"},
 };
+constexpr Key kSymmetricStepRows[] = {
+    {"register", "name",
+     "Registers a window on this communicator: waits for the hosts of all its ranks "
+     "(`ncclCommWindowRegister`)"},
+    {"device_communicator", "name",
+     "Makes a communicator for kernels: waits for the hosts of all ranks of this one "
+     "(`ncclDevCommCreate`)"},
+    {"symmetric_alloc", "name",
+     "Allocates symmetric memory (`symm_mem.empty`). `cuda`: waits for stream `compute`; `nccl`: "
+     "for nothing; `nvshmem`: for the hosts of all ranks of the job"},
+    {"symmetric_free", "name",
+     "Frees symmetric memory, as Python's collector does. `cuda`: waits for the device; `nccl`: "
+     "for "
+     "nothing; `nvshmem`: for the hosts of all ranks of the job"},
+    {"rendezvous", "name",
+     "Exchanges the addresses of symmetric memory: waits for the hosts of all ranks of this group "
+     "or, with `nvshmem`, of the job"},
+};
 constexpr Key kGroupStepRows[] = {
     {"group", "calls",
      "Calls that progress together (`ncclGroupStart`, `batch_isend_irecv`), each with its own `on` "
@@ -188,8 +206,8 @@ constexpr Key kPauseRows[] = {
      "with lazy loading"},
     {"await", "name", "Waits for this event, as last recorded by the rank"},
     {"set", "name", "Sets a key that all ranks share"},
-    {"lock", "name", "Takes a lock of the rank, such as the GIL; first come, first served"},
-    {"unlock", "name", "Releases a lock of the rank"},
+    {"lock", "name", "Takes a lock of the process, such as the GIL; first come, first served"},
+    {"unlock", "name", "Releases a lock of the process"},
     {"create", "name", "Initializes this communicator here: waits for all its ranks"},
     {"abort", "name",
      "Aborts this communicator: waits for nobody; it cannot be used again (`ncclCommAbort`). What "
@@ -275,6 +293,12 @@ constexpr KeyTable kCommunicatorStep{"communicator_step",
                                      kCommunicatorStepRows,
                                      {&kMoves, &kAlgorithm, &kOnStream, &kSlot, &kWhere, &kStep},
                                      3};
+constexpr KeyTable kSymmetricStep{"symmetric_step",
+                                  kA,
+                                  "A step about windows or symmetric memory",
+                                  kSymmetricStepRows,
+                                  {&kWhere, &kStep},
+                                  std::size(kSymmetricStepRows)};
 constexpr KeyTable kHostStep{
     "host_step", kA, "Work of the host", kHostStepRows, {&kTimeout, &kWhere, &kStep}, 1};
 constexpr KeyTable kPause{
@@ -289,11 +313,10 @@ constexpr KeyTable kInputStep{"input_step",
                               kInputStepRows,
                               {&kOutsideInput, &kTimeout, &kWhere, &kStep},
                               1};
-constexpr const KeyTable* kSteps[] = {&kRepeat,           &kBlock,          &kBlockCall, &kAgain,
-                                      &kCompute,          &kEventStep,      &kGroupStep, &kCallStep,
-                                      &kExchangeStep,     &kRootedCallStep, &kSendStep,  &kRecvStep,
-                                      &kCommunicatorStep, &kHostStep,       &kPause,     &kGet,
-                                      &kInputStep};
+constexpr const KeyTable* kSteps[] = {
+    &kRepeat,           &kBlock,         &kBlockCall,    &kAgain,          &kCompute,  &kEventStep,
+    &kGroupStep,        &kCallStep,      &kExchangeStep, &kRootedCallStep, &kSendStep, &kRecvStep,
+    &kCommunicatorStep, &kSymmetricStep, &kHostStep,     &kPause,          &kGet,      &kInputStep};
 
 constexpr Key kCallNameRows[] = {
     {"name", "name", "Name in reports, beside that of the group; may have expressions in it"},

@@ -38,6 +38,7 @@ void for_each_part(Graph& graph, const Visit& visit) {
   visit(graph.init, all);
   visit(graph.device, all);
   visit(graph.timeouts, all);
+  visit(graph.processes, all);
   visit_all(graph.groups);
   visit_all(graph.threads);
   visit_all(graph.streams);

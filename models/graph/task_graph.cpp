@@ -42,6 +42,13 @@ RankSet Group::members() const {
   return RankSet(std::move(all));
 }
 
+std::uint32_t TaskGraph::process_of(std::uint32_t rank) const {
+  if (processes.group == kNoIndex) return rank;
+  const Group& group = groups[processes.group];
+  const std::uint32_t list = group.list_of(rank);
+  return list == kNoIndex ? rank : group.lists[list].front();
+}
+
 Expr TaskGraph::hardware_queues() const {
   // Defaults of CUDA_DEVICE_MAX_CONNECTIONS and GPU_MAX_HW_QUEUES.
   constexpr std::int64_t kNvidiaQueues = 8;

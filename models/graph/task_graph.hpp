@@ -142,6 +142,7 @@ struct DeviceRule {
   Expr sms;           // alternative to `resident`: an op takes one SM per CTA
   Expr launch_queue;  // size of a launch queue for all streams of the device
   sim::LaunchOrder order = sim::LaunchOrder::kNone;
+  bool eager_loading = false;  // whether all kernels are loaded before the first launch
 
   friend bool operator==(const DeviceRule&, const DeviceRule&) = default;
 };
@@ -171,6 +172,11 @@ inline constexpr Field<DeviceRule> kFields<DeviceRule>[] = {
      "`implicit`: calls start in launch order (`NCCL_LAUNCH_ORDER_IMPLICIT`); `serial`: each also "
      "after those before it have ended (the same before CUDA 12.3)",
      "`none`"},
+    {"loading", words<&DeviceRule::eager_loading>("'lazy'|'eager'"),
+     "`lazy`: in a cold run, the first launch of a kernel may load it (see "
+     "[check](../explanation/check.md#kernels-that-are-loaded)); `eager`: never "
+     "(`CUDA_MODULE_LOADING=EAGER`, or a warm-up)",
+     "`lazy`"},
 };
 static_assert(describes_all<DeviceRule>(0), "each member has a row");
 
@@ -342,9 +348,10 @@ struct CommunicatorTemplate {
   Place place;
   std::uint32_t group = kNoIndex;
   InitRule init;
-  std::uint32_t stream = kNoIndex;                    // stream of its calls in programs, by default
-  bool on_host = false;                               // whether its calls run on the host
-  bool is_gloo = false;                               // whether its calls follow gloo's rules
+  std::uint32_t stream = kNoIndex;  // stream of its calls in programs, by default
+  bool on_host = false;             // whether its calls run on the host
+  bool is_gloo = false;             // whether its calls follow gloo's rules
+  bool in_calls = false;  // whether calls of the host advance only while their ranks make some
   std::optional<std::int64_t> eager_bytes;            // maximum size of host sends that do not wait
   std::optional<std::int64_t> p2p_channels;           // NCCL's number; empty: from the cluster
   std::optional<std::int64_t> p2p_channels_per_peer;  // NCCL's number; empty: from the cluster
@@ -371,6 +378,10 @@ inline constexpr Field<CommunicatorTemplate> kFields<CommunicatorTemplate>[] = {
      "For calls of the host: sends up to this size complete without their recv. NCCL has no such "
      "threshold",
      "no sends do"},
+    {"progress", words<&CommunicatorTemplate::in_calls>("'always'|'in_calls'"),
+     "For calls of the host that do not block: `always`: they advance by themselves; `in_calls`: "
+     "only while a thread of the rank is in a call of the library, as in MPI",
+     "`in_calls` with the backend `mpi`"},
     {"p2p_channels", integer(&CommunicatorTemplate::p2p_channels, {"integer 1..", kMaxChannels}),
      "NCCL: p2p channels, as `NCCL_DEBUG=INFO` prints them", "by link"},
     {"p2p_channels_per_peer",
@@ -500,6 +511,27 @@ struct EventTemplate {
   friend bool operator==(const EventTemplate&, const EventTemplate&) = default;
 };
 
+/// A lock of a process. Each rank is a process of its own, unless TaskGraph::processes says more.
+struct LockTemplate {
+  std::string name;
+  bool of_rank = false;  // whether each rank of a process has its own
+
+  friend bool operator==(const LockTemplate&, const LockTemplate&) = default;
+};
+
+/// The processes of the job: ranks that share locks and die together.
+struct Processes {
+  std::uint32_t group = kNoIndex;  // each list of this group is a process; kNoIndex: each rank
+
+  friend bool operator==(const Processes&, const Processes&) = default;
+};
+
+template <>
+inline constexpr Field<Processes> kFields<Processes>[] = {
+    {"processes", by_hand(ref(&Processes::group, To::kGroup))},
+};
+static_assert(describes_all<Processes>(0), "each member has a row");
+
 /// A dependency: op k of an actor starts only after op k + `ahead` of `actor` is done, see
 /// sim::After.
 struct AfterTemplate {
@@ -616,12 +648,16 @@ struct TaskGraph {
   TimeoutRules timeouts;
   Expr launch_queue = Expr::constant(1024);  // default size of launch queues
   std::vector<EventTemplate> events;
-  std::vector<std::string> locks;   // names of locks, which are separate on each rank
+  std::vector<LockTemplate> locks;
+  Processes processes;
   std::vector<std::string> phases;  // names of the units of a rank's progress: forward, backward
   std::vector<ActorTemplate> actors;
   std::optional<Pipeline> pipeline;          // pipeline that some programs run
   std::optional<LogicalGraph> logical;       // a model whose tasks do not exist yet
   std::shared_ptr<const Recorded> recorded;  // the record that the scenario was made from
+
+  /// Returns the first rank of the process that `rank` is in.
+  std::uint32_t process_of(std::uint32_t rank) const;
 
   /// Returns the hardware queues per device; 0: one per stream. Default: the driver's number for
   /// host programs, 0 for actors.

@@ -208,7 +208,7 @@ void Verifier::check_names() {
   check_unique(graph_.streams, "streams");
   check_unique(graph_.communicators, "communicators");
   check_unique(graph_.events, "events");
-  check_words(graph_.locks, "locks");
+  check_words(names_of(graph_, To::kLock), "locks");
   check_words(graph_.phases, "phases");
   for (const ActorTemplate& actor : graph_.actors) {
     check_unique(actor.registers, "registers of " + quoted(actor.name));

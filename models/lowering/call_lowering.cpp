@@ -45,6 +45,10 @@ sim::Flow flow_of_gloo(Operation operation) {
 using sim::ActorId;
 using sim::RankId;
 
+bool runs_on_copy_engines(const StepTemplate& step, std::uint32_t rank) {
+  return !step.calls.empty() && step.ctas && step.ctas->value(rank) == 0;
+}
+
 bool waits_without_elements(const CommunicatorTemplate& communicator, Operation operation) {
   if (!communicator.is_gloo) return communicator.on_host;
   switch (operation) {
@@ -126,6 +130,8 @@ void CallLowering::add(ActorId id, const CallTemplate& from) {
   // NCCL runs a barrier as an all_reduce of one element.
   spec.connection = number_of(operation_name(
       from.operation == Operation::kBarrier ? Operation::kAllReduce : from.operation));
+  const bool by_copies = runs_on_copy_engines(*placement_.actor(id).step, placement_.rank_of(id));
+  spec.connects_pairs = from.operation == Operation::kAllToAll && !by_copies;
   set_peer(id, from, list, spec);
   if (!communicator.on_host) spec.flow = flow_of(from.operation);
   if (communicator.is_gloo) spec.flow = flow_of_gloo(from.operation);
@@ -317,6 +323,7 @@ sim::CommunicatorId CallLowering::communicator_of(std::uint32_t communicator, st
       std::move(ranks), rule.at_first_use || (is_cold && !rule.said), rule.waits_for_device);
   builder_.set_size(id, size);
   if (named && graph_.communicators[communicator].on_host) builder_.set_on_host(id);
+  if (named && graph_.communicators[communicator].in_calls) builder_.set_in_calls(id);
   if (is_cold) builder_.connect_at_first_use(id);
   faults_.set_up(id, communicator, members);
   if (named) shared_communicators_.emplace(std::pair(communicator, list), id);

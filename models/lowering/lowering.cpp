@@ -96,7 +96,7 @@ class Lowering {
   // Signals and locks of steps, made at first use. Keys that all ranks share have rank kNoIndex.
   // Keyed by event and rank.
   std::map<std::pair<std::uint32_t, std::uint32_t>, sim::SignalId> signals_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, sim::LockId> locks_;  // keyed by lock and rank
+  std::map<std::pair<std::uint32_t, std::uint32_t>, sim::LockId> locks_;  // keyed by lock and owner
   std::map<std::uint32_t, sim::StreamId> record_streams_;  // stream of its records, keyed by signal
 };
 
@@ -312,6 +312,7 @@ void Lowering::make_workers() {
 
 // Returns the number of kernel slots that an op needs: its CTAs, if the device has SMs.
 std::uint32_t Lowering::slots_of(ActorId id) {
+  if (actor(id).step && runs_on_copy_engines(*actor(id).step, rank_of(id))) return 0;
   if (!has_sms() || !actor(id).step) return 1;
   const StepTemplate& step = *actor(id).step;
   const std::uint32_t rank = rank_of(id);
@@ -408,11 +409,13 @@ void Lowering::make_step(ActorId id, sim::ThreadId thread) {
   const std::uint32_t rank = rank_of(id);
   if (meets(step)) return make_meet(id, thread);
   sim::StepSpec spec;
-  const bool skipped = step.only_cold && graph_.nccl_mode != NcclMode::kCold;
+  const bool loaded = graph_.device.eager_loading || graph_.nccl_mode != NcclMode::kCold;
+  const bool skipped = step.only_cold && loaded;
   spec.role = skipped ? sim::Role::kWork : step.role;
   if (step.role == sim::Role::kCalls) {
     spec.kernel_slots = slots_of(id);
     spec.gang = gang_of(id, spec.kernel_slots);
+    spec.unordered = runs_on_copy_engines(step, rank);
   }
   spec.thread = thread;
   if (!on_host(step.role)) spec.stream = stream_of(rank, from.stream);
@@ -534,8 +537,10 @@ void Lowering::synchronize(ActorId id) {
 }
 
 sim::LockId Lowering::lock_of(ActorId id) {
-  const std::uint32_t rank = rank_of(id);
-  const auto [lock, is_new] = locks_.try_emplace({actor(id).step->lock, rank});
+  const std::uint32_t of = actor(id).step->lock;
+  const std::uint32_t rank =
+      graph_.locks[of].of_rank ? rank_of(id) : graph_.process_of(rank_of(id));
+  const auto [lock, is_new] = locks_.try_emplace({of, rank});
   if (is_new) lock->second = builder_.add_lock(RankId{rank});
   return lock->second;
 }

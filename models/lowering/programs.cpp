@@ -175,7 +175,7 @@ void Programs::check_locks(std::uint32_t rank, const std::vector<ActorId>& ops) 
     if (!step || step->lock == kNoIndex) continue;
     if (step->role == sim::Role::kUnlock && held[step->lock] == 0) {
       diagnostics_.error_once(placement_.actor(id).place, Code::kUseAfter,
-                              "'" + graph_.locks[step->lock] +
+                              "'" + graph_.locks[step->lock].name +
                                   "' is unlocked by a thread that does not hold it, on " +
                                   rank_text(rank));
     }

@@ -122,6 +122,7 @@ class Folder {
 bool Folder::knows_all() const {
   if (graph_.ranks < kMinRanks) return false;
   if (graph_.faults != Faults() || graph_.memory || graph_.logical) return false;
+  if (graph_.processes.group != kNoIndex) return false;  // ranks of a process share locks
   const bool keys = std::any_of(graph_.events.begin(), graph_.events.end(),
                                 [](const EventTemplate& event) { return event.shared; });
   if (keys) return false;

@@ -707,7 +707,8 @@ Wait describe_wait(const TaskGraph& graph, const Lowered& lowered, const sim::St
   }
   if (edge.kind == sim::WaitKind::kLock) {
     const sim::LockId lock = lowered.plan.actors[waits.nodes[edge.from].actor].lock;
-    wait.lock = graph.locks[Names(graph, lowered).actor(waits.nodes[edge.from].actor).step->lock];
+    wait.lock =
+        graph.locks[Names(graph, lowered).actor(waits.nodes[edge.from].actor).step->lock].name;
     wait.holder = Names(graph, lowered).thread(state.locks[lock].holder);
   }
   const WaitNode& to = waits.nodes[edge.to];

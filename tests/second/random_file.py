@@ -78,6 +78,8 @@ class Maker:
         tree["sets"] = {"even": "rank % 2 == 0"}
         tree["groups"] = {"world": "all", "pairs": {"size": 1 + self.ranks % 2 * 0} if self.ranks % 2 else
                           {"size": 2, "stride": self.pick([1, self.ranks // 2])}}
+        if self.chance(20):
+            tree["processes"] = "pairs"
         if self.chance(30):
             tree["defaults"] = {key: value for key, value in {
                 "launch_overhead": "1us", "launch_queue": 2, "messages": "gated", "blocking": True,
@@ -295,6 +297,8 @@ class Maker:
         if kind == 9:
             self.locks += 1  # a new lock each time: a thread that takes one twice is an error
             name = f"l{self.locks}"
+            if self.chance(30):
+                self.tree.setdefault("locks", []).append({"lock": name, "scope": "rank"})
             return [{"lock": name}, *self.steps(1), {"unlock": name}]
         if kind == 10:
             return [{"synchronize": self.pick(["device", "compute", ["compute", "nccl world"]])}] \

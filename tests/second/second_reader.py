@@ -578,10 +578,11 @@ class Reader:
             lines.append("collective %d: communicator %d, members%s" % (
                 number, communicator, "".join(" (rank %d, actor %d)" % member for member in members)))
         for number, (ranks, first_use, waits, connects, hosts) in enumerate(self.communicators):
-            lines.append("communicator %d: ranks %s%s%s%s%s" % (
+            lines.append("communicator %d: ranks %s%s%s%s%s%s" % (
                 number, " ".join(map(str, ranks)), ", at first use" if first_use else "",
                 ", waits for device" if waits else "", ", connects at first use" if connects else "",
-                ", calls of hosts" if hosts else ""))
+                ", calls of hosts" if hosts else "",
+                ", advances in calls" if hosts and self.backend == "mpi" else ""))
         return lines
 
     def program_text(self, rank, thread):
@@ -722,9 +723,13 @@ class Reader:
         text += ", room %d" % kernel_slots if kernel_slots != 1 else ""
         gang = self.gang(given, kernel_slots)
         text += ", gang %d" % gang if gang != 1 else ""
-        return [text] + [self.call_text(rank, call) for call in calls]
+        copies = role == "calls" and self.value(given.get("ctas"), rank, 1) == 0  # no kernel
+        text += ", unordered" if copies else ""
+        return [text] + [self.call_text(rank, call, copies) for call in calls]
 
     def kernel_slots(self, rank, given, role, calls, in_program):
+        if role == "calls" and self.value(given.get("ctas"), rank, 1) == 0:
+            return 0
         if "sms" not in self.tree.get("device", {}) or not in_program or role not in ("op", "calls"):
             return 1
         usual = 16 * len({next(iter(call.values())) for call in calls})
@@ -739,6 +744,13 @@ class Reader:
         default = self.defaults.get("messages", "gated" if given.get("collective") else "immediate")
         return self.word(given.get("messages"), default) == "gated"
 
+    def owner_of(self, lock, rank):
+        """Returns the first rank of the process, or the rank itself."""
+        if {"lock": lock, "scope": "rank"} in self.tree.get("locks", []):
+            return rank
+        processes = self.groups.get(self.tree.get("processes"), [])
+        return next((members[0] for members in processes if rank in members), rank)
+
     def what(self, rank, item):
         given, role = item["given"], item["role"]
         kind = next(iter(given))
@@ -748,7 +760,7 @@ class Reader:
             key = self.events.setdefault((given[kind], None), len(self.events))
             return " of event %d %d times" % (key, given.get("times", 1))
         if role in ("lock", "unlock"):
-            return " %d" % self.locks.setdefault((given[kind], rank), len(self.locks))
+            return " %d" % self.locks.setdefault((given[kind], self.owner_of(given[kind], rank)), len(self.locks))
         if role == "create":
             group = given[kind]
             return " communicator %d" % self.communicator(group, group, self.list_of(group, rank))
@@ -760,7 +772,7 @@ class Reader:
                   and ((named == "device" and not self.is_of_host(stream)) or stream in ([named] if isinstance(named, str) else named))]
         return "".join(" %d" % number for number in chosen)
 
-    def call_text(self, rank, call):
+    def call_text(self, rank, call, copies):
         kind = next(iter(call))
         group = call[kind]
         communicator = self.communicator(group, group, self.list_of(group, rank))
@@ -776,9 +788,10 @@ class Reader:
                 steps = steps_of(size, len(self.groups[group][self.list_of(group, rank)]))
             what += ", steps %d" % steps if steps else ""
         else:
-            what = "collective, operation :%s, root %d, connection :%s%s" % (
+            pairs = kind == "all_to_all" and not copies
+            what = "collective, operation :%s, root %d, connection :%s%s%s" % (
                 kind, root, "all_reduce" if kind == "barrier" else kind,
-                self.flow_text(kind, root, size))
+                self.flow_text(kind, root, size), ", connects pairs" if pairs else "")
         return "  communicator %d: %s, count %d, type :%s, takes %d" % (
             communicator, what, size, call.get("type", ""), self.value(call.get("takes"), rank, 0))
 
