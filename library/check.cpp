@@ -37,7 +37,7 @@ models::NcclModesReport modes_of(const Graph& graph, models::TaskGraph of,
   if (!job) library::throw_mistakes(diagnostics, graph);
   try {
     if (has_modes) return models::check_nccl_modes(std::move(of), how, nullptr, std::move(job));
-    return models::one_nccl_mode(of, models::check(of, std::move(*job), how));
+    return models::one_nccl_mode(of, models::check(of, std::move(*job), how), how);
   } catch (const models::UserError& error) {
     diagnostics.error(models::Place(), error.code(), error.what()).notes.push_back(error.help());
     library::throw_mistakes(diagnostics, graph);

@@ -24,6 +24,7 @@
 #include "features/check/check.hpp"
 #include "features/check/check_report.hpp"
 #include "features/check/job_choices.hpp"
+#include "features/check/kernel_loads.hpp"
 #include "features/check/nccl_modes.hpp"
 #include "features/record/any_source.hpp"
 #include "features/record/channels.hpp"
@@ -280,6 +281,7 @@ class CheckRun {
         scenario_(input_.read()) {}
 
   int run() {
+    models::add_context_locks(scenario_.graph);
     lay_out();
     basis_.assign(scenario_.rests_on.begin(), scenario_.rests_on.end());
     check();
@@ -345,7 +347,7 @@ class CheckRun {
       if (!job_) job_ = input_.require(models::lay_out_job(of, input_.diagnostics()));
       models::LaidOutJob job = *std::exchange(job_, std::nullopt);
       return models::one_nccl_mode(
-          of, models::check(of, std::move(job), options, progress.run(), fold_hangs));
+          of, models::check(of, std::move(job), options, progress.run(), fold_hangs), options);
     };
     modes_ = check_one(scenario_.graph);
     Judgement judged{basis_};
@@ -366,6 +368,7 @@ class CheckRun {
       return check_one(other->graph);
     });
     if (basis) basis_.push_back(std::move(*basis));
+    for (std::string& line : viz::host_lines(modes_)) basis_.push_back(std::move(line));
     if (!all_modes()) return;
     // The report uses the reading of the shown run.
     scenario_.graph.nccl_mode = modes_.shown;
@@ -427,7 +430,8 @@ class CheckRun {
                               record != nullptr && record->of_dumps(),
                               ways_ ? std::optional(ways_->view) : std::nullopt,
                               relies_on_buffers(),
-                              undecided_};
+                              undecided_,
+                              modes_.by_loads.has_value()};
     if (options_.html_path) {
       write_page(graph(), view, arguments_.has("all"), made_by(arguments_), *options_.html_path);
     }

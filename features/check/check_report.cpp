@@ -187,8 +187,14 @@ bool hangs_later(const models::NcclModesReport& modes, bool certainly) {
                      });
 }
 
+// Whether the cold reading is proved only for kernels that are loaded before their first launch.
+bool needs_loaded_kernels(const CheckView& view) {
+  return view.needs_loaded_kernels && answer_of(view) == JobAnswer::kProved;
+}
+
 std::string_view headline_of(const CheckView& view) {
   const JobAnswer answer = answer_of(view);
+  if (needs_loaded_kernels(view)) return "PROVED, if kernels are loaded before they are launched";
   if (view.modes == nullptr) return words_of(answer).headline;
   if (answer == JobAnswer::kUndecided) return "UNDECIDED";
   const bool certainly = answer == JobAnswer::kHangCertain;
@@ -308,6 +314,10 @@ std::string headline(const CheckView& view, const TextOptions& options) {
 std::string mode_answer_text(const models::NcclModesReport& all, const models::NcclModeAnswer& one,
                              bool brief) {
   const sim::Answer contract = all.modes.front().answer;
+  if (one.mode == models::NcclMode::kCold && all.by_loads) {
+    return contract == sim::Answer::kProved ? "proved, if kernels are loaded before"
+                                            : "runs, if kernels are loaded before";
+  }
   if (one.answer != sim::Answer::kProved || contract == sim::Answer::kProved) {
     return answer_text(models::job_answer_of(one.answer));
   }
@@ -539,6 +549,34 @@ std::string_view answer_name(const CheckView& view) {
 }  // namespace
 
 std::string answer_text(models::JobAnswer answer) { return std::string(words_of(answer).name); }
+
+std::vector<std::string> host_lines(const models::NcclModesReport& found) {
+  std::vector<std::string> lines;
+  if (const auto& loads = found.by_loads) {
+    const std::string where =
+        loads->op.empty()
+            ? std::string()
+            : fmt::format(", in {} of rank {}", models::printable(loads->op), loads->rank);
+    lines.push_back(fmt::format(
+        "kernels are loaded before their first launch. If the first launch of each kernel loads it "
+        "(CUDA_MODULE_LOADING=LAZY) and waits for the device: {}{}; if only the first launch of "
+        "each phase does: {} (CUDA's guide and reports; not every load waits). A warm-up "
+        "excludes this; say so with the key 'loading' of 'device'",
+        answer_text(models::job_answer_of(loads->each_kernel)), where,
+        answer_text(models::job_answer_of(loads->each_phase))));
+  }
+  if (found.by_waiting_loads) {
+    lines.emplace_back(
+        "a kernel load waits for the device (CUDA's guide and reports): not every load does, and "
+        "without these waits nothing hangs");
+  }
+  if (found.by_progress) {
+    lines.emplace_back(
+        "rule 9.5: calls of the host that do not block advance by themselves. If they advance only "
+        "while their ranks are in calls, as in MPI ('progress: in_calls'), this can hang");
+  }
+  return lines;
+}
 
 Section check_report(const CheckView& view) {
   Section report = report_about("scenario", view.graph.name);

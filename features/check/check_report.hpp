@@ -41,10 +41,15 @@ struct CheckView {
   bool by_buffers = false;         // whether the only checked reading relies on NCCL's buffers
   // Reason for an undecided answer; empty: the exploration decides.
   std::string undecided{};
+  bool needs_loaded_kernels = false;  // whether the proof needs kernels to be loaded before
 };
 
 /// Returns the words for the combined answer of all readings: "runs by buffers".
 std::string answer_text(models::JobAnswer answer);
+
+/// Returns what the answer assumes about the hosts: loads of kernels, and the progress of a
+/// library.
+std::vector<std::string> host_lines(const models::NcclModesReport& found);
 
 /// Returns the data of the report. docs/reference/json.md describes every key.
 Section check_report(const CheckView& view);

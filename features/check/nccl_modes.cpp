@@ -11,6 +11,8 @@
 #include "models/graph/cluster.hpp"
 #include "sim/meeting_layout.hpp"
 
+#include "features/check/kernel_loads.hpp"
+
 namespace pipesim::models {
 namespace {
 
@@ -276,6 +278,72 @@ std::vector<NcclModeAnswer> answers_of(const std::array<CheckReport, 3>& reports
   return answers;
 }
 
+// Checks `graph` with a small budget. Returns nullopt if it has mistakes.
+std::optional<CheckReport> check_briefly(const TaskGraph& graph, sim::ExploreOptions options) {
+  constexpr std::uint64_t kMaxStates = 2'000;
+  options.max_states = std::min(options.max_states, kMaxStates);
+  Diagnostics ignored;
+  std::optional<LaidOutJob> job = lay_out_job(graph, ignored);
+  if (!job) return std::nullopt;
+  return check(graph, std::move(*job), options);
+}
+
+// Sets the first load on the cycle of `hang`.
+void find_load(const Explanation& hang, LoadAnswers& result) {
+  const auto is_load = [](const Wait& wait) { return wait.from.op.name.starts_with("load "); };
+  const auto found = std::find_if(hang.cycle.begin(), hang.cycle.end(), is_load);
+  if (found == hang.cycle.end()) return;
+  result.op = found->from.op.name;
+  result.rank = found->from.rank;
+}
+
+// Returns the answers of `graph`, which is proved without further loads in the cold reading, if its
+// launches load kernels; nullopt if they prove it, too.
+std::optional<LoadAnswers> rests_on_loads(TaskGraph graph, const sim::ExploreOptions& options) {
+  graph.nccl_mode = NcclMode::kCold;
+  if (!has_nccl_modes(graph)) return std::nullopt;
+  std::optional<TaskGraph> each = with_loads(graph, LoadsAt::kEachKernel);
+  if (!each) return std::nullopt;
+  add_context_locks(*each);
+  const std::optional<CheckReport> report = check_briefly(*each, options);
+  if (!report || report->exploration.answer == sim::Answer::kProved) return std::nullopt;
+  LoadAnswers result;
+  result.each_kernel = report->exploration.answer;
+  if (const Simulation* hanging = report->hanging()) find_load(hanging->explanation, result);
+  std::optional<TaskGraph> few = with_loads(graph, LoadsAt::kEachPhase);
+  if (few) add_context_locks(*few);
+  const auto of_few = few ? check_briefly(*few, options) : std::nullopt;
+  if (of_few) result.each_phase = of_few->exploration.answer;
+  return result;
+}
+
+// Whether `graph`, which hangs in the cold reading, is proved if kernel loads wait for nothing.
+bool hangs_by_loads(TaskGraph graph, const sim::ExploreOptions& options) {
+  graph.nccl_mode = NcclMode::kCold;
+  if (!has_loads(graph)) return false;
+  graph.device.eager_loading = true;
+  const std::optional<CheckReport> report = check_briefly(graph, options);
+  return report && report->exploration.answer == sim::Answer::kProved;
+}
+
+// Whether `graph`, which is proved, can hang if the calls of host communicators advance in calls
+// only, as MPI's do. gloo's calls always advance.
+bool rests_on_progress(TaskGraph graph, const sim::ExploreOptions& options) {
+  const bool waits_later =
+      std::any_of(graph.actors.begin(), graph.actors.end(), [&](const ActorTemplate& actor) {
+        if (!actor.step || actor.step->calls.empty() || actor.blocking) return false;
+        const CommunicatorTemplate& of =
+            graph.communicators[actor.step->calls.front().communicator];
+        return of.on_host && !of.is_gloo && !of.in_calls;
+      });
+  if (!waits_later) return false;
+  for (CommunicatorTemplate& communicator : graph.communicators) {
+    communicator.in_calls = communicator.on_host && !communicator.is_gloo;
+  }
+  const std::optional<CheckReport> report = check_briefly(graph, options);
+  return report && report->hanging() != nullptr;
+}
+
 // Finds the assumptions behind an answer without a hang. `cold`: the check of `graph` in the cold
 // reading.
 void find_assumptions(TaskGraph graph, CheckReport& cold, const sim::ExploreOptions& options,
@@ -287,7 +355,20 @@ void find_assumptions(TaskGraph graph, CheckReport& cold, const sim::ExploreOpti
   Lowered& lowered = all ? *all : cold.usual.lowered;
   if (has_several_sizes(graph)) result.by_size = rests_on_sizes(graph, lowered, options);
   const std::optional<bool> rests = rests_on_init(lowered.plan, options);
-  result.by_init = rests ? *rests : rests_on_init(std::move(graph), options);
+  result.by_init = rests ? *rests : rests_on_init(graph, options);
+  result.by_loads = rests_on_loads(graph, options);
+  result.by_progress = rests_on_progress(std::move(graph), options);
+}
+
+// Makes a certain hang possible if it needs kernel loads to wait, which not every load does.
+void weaken_hang_of_loads(const TaskGraph& graph, const sim::ExploreOptions& options,
+                          NcclModesReport& result) {
+  if (result.answer != JobAnswer::kHangCertain || result.shown != NcclMode::kCold) return;
+  result.by_waiting_loads = hangs_by_loads(graph, options);
+  if (!result.by_waiting_loads) return;
+  result.answer = JobAnswer::kHangPossible;
+  result.check.exploration.answer = sim::Answer::kHangPossible;
+  if (!result.modes.empty()) result.modes.back().answer = sim::Answer::kHangPossible;
 }
 
 bool has_action(const Schedule& schedule, ActionKind kind) {
@@ -390,11 +471,19 @@ JobAnswer job_answer_of(sim::Answer answer) {
   return JobAnswer::kUndecided;
 }
 
-NcclModesReport one_nccl_mode(const TaskGraph& graph, CheckReport check) {
+NcclModesReport one_nccl_mode(const TaskGraph& graph, CheckReport check,
+                              const sim::ExploreOptions& options) {
   NcclModesReport result;
   result.answer = job_answer_of(check.exploration.answer);
   result.shown = graph.nccl_mode;
   result.check = std::move(check);
+  const bool small = result.check.usual.explanation.ops_expected <= kMaxOps;
+  if (result.answer == JobAnswer::kProved && small) {
+    const bool cold = graph.nccl_mode == NcclMode::kCold;
+    if (cold) result.by_loads = rests_on_loads(graph, options);
+    result.by_progress = rests_on_progress(graph, options);
+  }
+  weaken_hang_of_loads(graph, options, result);
   return result;
 }
 
@@ -450,6 +539,7 @@ NcclModesReport check_nccl_modes(TaskGraph graph, const sim::ExploreOptions& opt
       result.answer == JobAnswer::kProved && rests_on_empty_calls(graph, options);
   const bool goes_well =
       result.answer == JobAnswer::kProved || result.answer == JobAnswer::kByBuffers;
+  weaken_hang_of_loads(graph, options, result);
   CheckReport& cold = result.shown == NcclMode::kCold ? result.check : reports.back();
   if (goes_well) find_assumptions(std::move(graph), cold, options, result);
   return result;

@@ -44,6 +44,15 @@ struct LaterSize {
   std::int64_t before = 0;  // bytes of the first call of the operation
 };
 
+/// The answers of the cold reading if launches load kernels (kernel_loads.hpp), where the proof
+/// without loads fails.
+struct LoadAnswers {
+  sim::Answer each_kernel = sim::Answer::kUndecided;
+  sim::Answer each_phase = sim::Answer::kUndecided;
+  std::string op;  // the first load on the cycle; empty: unknown
+  std::uint32_t rank = 0;
+};
+
 struct NcclModesReport {
   JobAnswer answer = JobAnswer::kUndecided;
   std::vector<NcclModeAnswer> modes;  // in the order contract, real, cold
@@ -54,6 +63,12 @@ struct NcclModesReport {
   bool by_network = false;      // `real` may complete only because of buffers between hosts
   bool by_empty_calls = false;  // the proof needs collectives of zero bytes not to wait
   bool by_init = false;         // the proof needs communicator init not to wait for kernels
+  // Whether the hang needs kernel loads to wait for the device, which not every load does.
+  bool by_waiting_loads = false;
+  // The answers if the first launches of kernels load them; empty: also proved.
+  std::optional<LoadAnswers> by_loads{};
+  // Whether the proof needs asynchronous calls of a host communicator to advance by themselves.
+  bool by_progress = false;
   // The call that could hang if NCCL connected separately for each size of an operation.
   std::optional<LaterSize> by_size{};
 };
@@ -73,7 +88,8 @@ LeftOut left_out(const TaskGraph& graph);
 bool is_buffered(const sim::Plan& plan);
 
 /// Converts `check`, a check of `graph` in a single reading, to a report on one reading.
-NcclModesReport one_nccl_mode(const TaskGraph& graph, CheckReport check);
+NcclModesReport one_nccl_mode(const TaskGraph& graph, CheckReport check,
+                              const sim::ExploreOptions& options);
 
 /// Checks `graph`, which must lower without errors, in each reading with the budget of `options`.
 /// If nothing is buffered, reuses the result of the reading contract for the reading real.
