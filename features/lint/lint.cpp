@@ -123,6 +123,12 @@ const std::vector<LintRule>& lint_rules() {
       {kCommunicatorOrder,
        "calls of two communicators by threads of a rank that nothing orders",
        {"nccl#195", "nccl#208", "nccl#522"}},
+      {kLockOrder,
+       "locks that threads of a process take in opposite orders",
+       {"LMCache#2823", "LMCache#4676", "pytorch#97833"}},
+      {kLockHeld,
+       "a lock that a thread holds while it waits for its device or for other ranks",
+       {"TensorRT-LLM#16170", "jax#11637", "pytorch#109159"}},
       {kKernelSlots,
        "more streams with calls that wait for peers than the device has kernel slots",
        {"nccl#195", "rccl#2191"}},
@@ -193,6 +199,7 @@ std::optional<std::vector<LintFinding>> lint(const TaskGraph& graph, Diagnostics
   lint_splits(graph, *lowered, findings);
   lint_messages(graph, *lowered, findings);
   lint_waits(graph, *lowered, findings);
+  lint_locks(graph, *lowered, findings);
   findings = folded(std::move(findings));
   put_in_order(findings);
   return findings;

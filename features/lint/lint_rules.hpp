@@ -26,6 +26,8 @@ inline constexpr std::string_view kGroupOrder = "group-order";
 inline constexpr std::string_view kHostSync = "host-sync";
 inline constexpr std::string_view kSendSync = "send-sync";
 inline constexpr std::string_view kCommunicatorOrder = "communicator-order";
+inline constexpr std::string_view kLockOrder = "lock-order";
+inline constexpr std::string_view kLockHeld = "lock-held";
 inline constexpr std::string_view kKernelSlots = "device-room";
 inline constexpr std::string_view kUnused = "unused";  // features/lint/unused_names.hpp
 inline constexpr std::string_view kShadowedGroup = "shadowed-group";
@@ -44,6 +46,9 @@ inline constexpr std::string_view kSwallowedError = "swallowed-error";
 inline constexpr std::string_view kDroppedWork = "dropped-work";
 inline constexpr std::string_view kPollMessage = "poll-message";
 inline constexpr std::string_view kThreadGroup = "thread-group";
+
+/// Maximum number of ops read per thread. Programs repeat, so later ops seldom add a finding.
+inline constexpr std::uint32_t kMaxOpsOfThread = 4'096;
 
 /// The graph and plan that a rule checks, and the list of its findings.
 class PlanLint {
@@ -87,6 +92,9 @@ void lint_splits(const TaskGraph& graph, const Lowered& lowered,
 /// Checks the rules send-first, message-order, message-size.
 void lint_messages(const TaskGraph& graph, const Lowered& lowered,
                    std::vector<LintFinding>& findings);
+
+/// Checks the rules lock-order, lock-held.
+void lint_locks(const TaskGraph& graph, const Lowered& lowered, std::vector<LintFinding>& findings);
 
 /// Checks the rules send-sync, communicator-order, shadowed-group.
 void lint_waits(const TaskGraph& graph, const Lowered& lowered, std::vector<LintFinding>& findings);

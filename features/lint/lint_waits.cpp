@@ -22,8 +22,6 @@ using sim::CallKind;
 using sim::CommunicatorId;
 using sim::ThreadId;
 
-// Maximum number of ops read per thread. Programs repeat, so later ops seldom add a finding.
-constexpr std::uint32_t kMaxOpsOfThread = 4'096;
 constexpr std::size_t kMaxWaitsOfRank = 64;  // maximum number of host waits kept per rank
 
 // A send that may not be done yet.
