@@ -406,7 +406,9 @@ std::uint32_t ProgramNames::lock(const YamlValue& value) {
   if (!name) return kNoIndex;
   const std::uint32_t known = index_of(graph_.locks, *name);
   if (known != kNoIndex) return known;
-  graph_.locks.push_back({*name});
+  models::LockTemplate lock;
+  lock.name = *name;
+  graph_.locks.push_back(std::move(lock));
   return static_cast<std::uint32_t>(graph_.locks.size() - 1);
 }
 
