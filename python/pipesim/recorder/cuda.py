@@ -25,7 +25,7 @@ from torch.overrides import TorchFunctionMode
 
 from pipesim.recorder import cuda_modules, cuda_ops, cuda_streams, values
 from pipesim.recorder.cuda_streams import Cuda, DeviceLike, Event, Stream, installed
-from pipesim.recorder.patches import replace
+from pipesim.recorder.replacing import replace
 from pipesim.recorder.rank_recorder import RankRecorder
 
 _MARK = "_pipesim_device"

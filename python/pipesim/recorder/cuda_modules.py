@@ -11,7 +11,7 @@ import torch
 
 from pipesim.recorder import values
 from pipesim.recorder.after_import import after_import
-from pipesim.recorder.patches import replace
+from pipesim.recorder.replacing import replace
 
 ModeOn = Callable[[], "contextlib.AbstractContextManager[Any]"]
 

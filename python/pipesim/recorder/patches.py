@@ -20,11 +20,11 @@ import torch
 import torch.distributed as dist
 import torch.distributed.distributed_c10d as c10d
 import torch.multiprocessing
-import torch.optim
 
 from pipesim.recorder.coverage import NOT_RECORDED, NotRecorded, refusal
 from pipesim.recorder.process_group import Options, RecordingGroup
 from pipesim.recorder.rank_recorder import RankRecorder
+from pipesim.recorder.replacing import after_each_step, replace
 from pipesim.recorder.store import RecordingStore
 from pipesim.recorder.two_backends import TwoBackendsGroup
 from pipesim.recorder.works import Group
@@ -44,18 +44,6 @@ def install(recorder: RankRecorder) -> None:
     _replace_training(recorder)
     _replace_spawn(recorder)
     _refuse_what_is_not_recorded()
-
-
-def replace(name: str, modules: tuple[Any, ...], new: Any) -> None:
-    """Sets a name in these modules, and in each loaded module that has imported the old object."""
-    old = getattr(modules[0], name, None)
-    for module in modules:
-        setattr(module, name, new)
-    if old is None:
-        return
-    for module in list(sys.modules.values()):
-        if getattr(module, "__dict__", None) and module.__dict__.get(name) is old:
-            setattr(module, name, new)
 
 
 def _replace_backends(recorder: RankRecorder) -> None:
@@ -521,33 +509,7 @@ def _replace_training(recorder: RankRecorder) -> None:
 
     replace("backward", (torch.autograd,), backward)
 
-    original_init = torch.optim.Optimizer.__init__
-    depth = 0  # a step can call the step of an inner optimizer
-
-    def counted(original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def step(*args: Any, **kwargs: Any) -> Any:
-            nonlocal depth
-            depth += 1
-            try:
-                result = original(*args, **kwargs)
-            finally:
-                depth -= 1
-            if depth == 0:
-                recorder.step()
-            return result
-
-        setattr(step, "_pipesim_counts", True)
-        return step
-
-    @functools.wraps(original_init)
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        original_init(self, *args, **kwargs)
-        cls: Any = type(self)
-        if not getattr(cls.step, "_pipesim_counts", False):
-            cls.step = counted(cls.step)
-
-    torch.optim.Optimizer.__init__ = __init__
+    after_each_step(recorder.step)
 
 
 def _replace_spawn(recorder: RankRecorder) -> None:

@@ -46,9 +46,14 @@ def size_of(tensors: Sequence[torch.Tensor]) -> int:
     return sum(t.numel() * t.element_size() for t in tensors)
 
 
+def dtype_name(dtype: torch.dtype) -> str:
+    """Returns the name of an element type in the record, e.g. "float32"."""
+    return str(dtype).rpartition(".")[2]
+
+
 def type_name(tensor: torch.Tensor) -> str:
     """Returns the name of the element type in the record, e.g. "float32"."""
-    return str(tensor.dtype).rpartition(".")[2]
+    return dtype_name(tensor.dtype)
 
 
 def read(tensors: Sequence[torch.Tensor]) -> bytes:
