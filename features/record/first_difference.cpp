@@ -17,10 +17,6 @@ namespace {
 using Ranks = std::vector<std::uint32_t>;
 using Arrivals = std::vector<Arrival>;
 
-bool is_quiescent(const RankRecord& rank) {
-  return rank.end.kind == RecordEnd::Kind::kCut && rank.end.cut == RecordEnd::Cut::kQuiescent;
-}
-
 // Returns the frames of a stack, outermost first.
 std::vector<std::uint32_t> stack_of(const Record& record, std::uint32_t frame) {
   std::vector<std::uint32_t> stack;
@@ -71,7 +67,7 @@ class GroupCalls {
         return !is_cut_short(record_.ranks[rank]);
       });
       const bool left = std::any_of(absent.begin(), absent.end(), [&](std::uint32_t rank) {
-        return !is_quiescent(record_.ranks[rank]);
+        return !stands_still(record_.ranks[rank]);
       });
       if (known && (left || differs(number - 1))) return number;
       return std::nullopt;

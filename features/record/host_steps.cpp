@@ -624,8 +624,11 @@ void RankSteps::add_store(std::size_t i) {
 }
 
 void RankSteps::add_end() {
-  if (own_.end.kind == RecordEnd::Kind::kRaised || own_.end.kind == RecordEnd::Kind::kExited) {
-    if (device()) {  // earlier kernels finish while the exception propagates
+  constexpr std::int64_t kKilledStatus = 137;  // that a shell reports for SIGKILL
+  const bool killed = own_.end.kind == RecordEnd::Kind::kKilled;
+  if (killed || own_.end.kind == RecordEnd::Kind::kRaised ||
+      own_.end.kind == RecordEnd::Kind::kExited) {
+    if (device() && !killed) {  // earlier kernels finish while the exception propagates
       HostStep wait;
       wait.kind = StepKind::kSynchronize;
       wait.place = own_.end.place;
@@ -635,7 +638,7 @@ void RankSteps::add_end() {
     const bool raised = own_.end.kind == RecordEnd::Kind::kRaised;
     made.kind = raised ? StepKind::kRaise : StepKind::kExit;
     made.name = own_.end.text.empty() ? "an exception" : beginning(own_.end.text);
-    made.number = own_.end.code;
+    made.number = killed ? kKilledStatus : own_.end.code;
     made.place = own_.end.place;
     add(std::move(made));
   } else if (own_.end.kind == RecordEnd::Kind::kCut && own_.end.cut == RecordEnd::Cut::kQuiescent) {

@@ -104,6 +104,7 @@ struct RecordEntry {
   bool never = false;         // kPoll: whether it never returns true
   bool at_exit = false;       // kWait: whether it runs at the exit of the process or of its group
   bool differs = false;       // kStoreSet: whether another rank had set another value
+  bool outside = false;       // kStoreGet: whether it stands for work outside torch.distributed
   bool timed_out = false;     // kWait, kStoreGet: whether the host gave up waiting
   bool store_barrier = false;  // kNewGroup, kInit: whether it ends in a store barrier of all ranks
   std::uint32_t line = 0;      // line in the rank's file
@@ -133,8 +134,8 @@ struct RecordEntry {
 
 /// The end of a rank's record.
 struct RecordEnd {
-  enum class Kind : std::uint8_t { kFinished, kExited, kRaised, kCut };
-  enum class Cut : std::uint8_t { kQuiescent, kSteps, kSeconds, kMadeUp, kKilled };
+  enum class Kind : std::uint8_t { kFinished, kExited, kRaised, kKilled, kCut };
+  enum class Cut : std::uint8_t { kQuiescent, kOutside, kSteps, kSeconds, kMadeUp, kKilled };
 
   Kind kind = Kind::kCut;
   Cut cut = Cut::kKilled;

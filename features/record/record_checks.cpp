@@ -164,6 +164,8 @@ std::string cut_text(const Record& record, RecordEnd::Cut cut) {
       return "what followed a made-up value means nothing";
     case RecordEnd::Cut::kKilled:
       return "its process was killed";
+    case RecordEnd::Cut::kOutside:
+      return "it did not come back to torch.distributed";
     case RecordEnd::Cut::kQuiescent:
       break;
   }

@@ -38,6 +38,9 @@ std::vector<RecordFinding> check_record(const Record& record);
 inline constexpr const char* kAnySourceBasis =
     "a recv from any source took the message that came first here";
 
+/// The beginning of the text of record_basis() for a record that lacks calls.
+inline constexpr const char* kIncompleteBasis = "calls are missing in the record: ";
+
 /// Text of record_basis() for a key that is deleted while other ranks may still wait for it.
 inline constexpr const char* kDeletedKeyBasis =
     "a rank deletes a key of the store that others wait for: who waits later than here hangs";

@@ -39,6 +39,10 @@ RecordDoubts record_doubts(const Record& record, RecordRules rules,
   if (std::find(all.begin(), all.end(), kRunningThreadsBasis) != all.end()) {
     doubts.hang = "another thread may end the hang";
   }
+  if (std::any_of(all.begin(), all.end(),
+                  [](const std::string& basis) { return basis.starts_with(kIncompleteBasis); })) {
+    doubts.proved = doubts.hang = "the record lacks calls";
+  }
   if (std::find(all.begin(), all.end(), kDeletedKeyBasis) != all.end()) {
     doubts.proved = "a key may be deleted before a rank waits for it";
   }

@@ -108,11 +108,12 @@ std::set<std::int64_t> waited_works(const RankRecord& rank) {
 }  // namespace
 
 bool stands_still(const RankRecord& rank) {
-  return rank.end.kind == RecordEnd::Kind::kCut && rank.end.cut == RecordEnd::Cut::kQuiescent;
+  return rank.end.kind == RecordEnd::Kind::kCut &&
+         (rank.end.cut == RecordEnd::Cut::kQuiescent || rank.end.cut == RecordEnd::Cut::kOutside);
 }
 
 bool is_cut_short(const RankRecord& rank) {
-  return rank.end.kind == RecordEnd::Kind::kCut && rank.end.cut != RecordEnd::Cut::kQuiescent;
+  return rank.end.kind == RecordEnd::Kind::kCut && !stands_still(rank);
 }
 
 bool ends_unknown(const RankRecord& rank) {

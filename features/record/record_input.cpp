@@ -13,6 +13,7 @@
 #include "app/output/files.hpp"
 #include "viz/report/diagnostic_text.hpp"
 
+#include "features/record/attached_record.hpp"
 #include "features/record/record_checks.hpp"
 #include "features/record/record_doubts.hpp"
 #include "features/record/record_ends.hpp"
@@ -24,12 +25,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> rank_files(const std::string& folder) {
+// Returns the files of a folder whose names `rank_of` accepts, in the order of their ranks.
+template <typename RankOf>
+std::vector<std::string> rank_files(const std::string& folder, const RankOf& rank_of) {
   std::vector<std::pair<std::uint32_t, std::string>> files;
   std::error_code error;
   fs::directory_iterator entry(folder, error);
   while (!error && entry != fs::directory_iterator()) {
-    const auto rank = formats::rank_of_record_file(entry->path().filename().string());
+    const std::optional<std::uint32_t> rank = rank_of(entry->path().filename().string());
     if (rank) files.emplace_back(*rank, entry->path().string());
     entry.increment(error);
   }
@@ -41,6 +44,44 @@ std::vector<std::string> rank_files(const std::string& folder) {
   std::vector<std::string> paths;
   for (auto& [rank, path] : files) paths.push_back(std::move(path));
   return paths;
+}
+
+// Returns the files of the ranks, as of a record that `pipesim record` wrote, from the notes of
+// `pipesim attach`.
+std::vector<formats::RecordText> attached_files(const std::string& folder,
+                                                const std::vector<std::string>& paths,
+                                                const Console& console) {
+  std::vector<formats::AttachedRank> ranks;
+  for (const std::string& path : paths) {
+    const std::string calls = read_file(path, console.in, formats::kMaxRecordBytes);
+    const fs::path steps = fs::path(path).replace_extension(".steps");
+    const std::string text =
+        fs::exists(steps) ? read_file(steps.string(), console.in, formats::kMaxRecordBytes) : "";
+    std::optional<formats::AttachedRank> rank = formats::read_attached_rank(calls, text);
+    if (!rank) {
+      throw InputError(models::Code::kRecordLine,
+                       fmt::format("'{}' is not a file of 'pipesim attach'", path));
+    }
+    ranks.push_back(std::move(*rank));
+  }
+  std::vector<formats::RecordText> files;
+  for (formats::AttachedText& rank : formats::attached_record(std::move(ranks))) {
+    const std::string name = fmt::format("rank{}.jsonl", rank.rank);
+    files.push_back({(fs::path(folder) / name).string(), std::move(rank.text)});
+  }
+  return files;
+}
+
+// Returns the files of the ranks of a record.
+std::vector<formats::RecordText> files_of_ranks(const std::string& folder, const Console& console) {
+  const auto attached = rank_files(folder, formats::rank_of_attached_file);
+  if (!attached.empty()) return attached_files(folder, attached, console);
+  std::vector<formats::RecordText> files;
+  for (std::string& file : rank_files(folder, formats::rank_of_record_file)) {
+    std::string text = read_file(file, console.in, formats::kMaxRecordBytes);
+    files.push_back({std::move(file), std::move(text)});
+  }
+  return files;
 }
 
 // Returns the name of the script or, if it is unknown, of the folder.
@@ -71,10 +112,7 @@ RecordInput::RecordInput(const std::string& path, const Console& console)
   const std::string about = (fs::path(path_) / formats::kRecordFile).string();
   std::vector<formats::RecordText> files;
   files.push_back({about, read_file(about, console.in, formats::kMaxRecordBytes)});
-  for (std::string& file : rank_files(path_)) {
-    std::string text = read_file(file, console.in, formats::kMaxRecordBytes);
-    files.push_back({std::move(file), std::move(text)});
-  }
+  for (formats::RecordText& file : files_of_ranks(path_, console)) files.push_back(std::move(file));
   models::Diagnostics diagnostics;
   std::optional<models::Record> record = formats::read_record(files, diagnostics);
   if (!record) {

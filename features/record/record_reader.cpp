@@ -16,10 +16,13 @@
 #include "formats/document/json_reader.hpp"
 #include "models/graph/whole_number.hpp"
 
+#include "features/record/record_checks.hpp"
+
 namespace pipesim::formats {
 namespace {
 
 using models::Diagnostics;
+using models::kIncompleteBasis;
 using models::kNotSaid;
 using models::Operation;
 using models::Place;
@@ -428,16 +431,17 @@ void RankReader::read_definition(Fields& fields) {
 }
 
 void RankReader::read_end(Fields& fields) {
-  constexpr std::array<const char*, 4> kEnds = {"finished", "exited", "raised", "cut"};
-  constexpr std::array<const char*, 5> kCuts = {"rest", "steps", "seconds", "made_up", "killed"};
+  constexpr std::array kEnds = {"finished", "exited", "raised", "killed", "cut"};
+  constexpr std::array kCuts = {"rest", "outside", "steps", "seconds", "made_up", "killed"};
   const std::string end = fields.text("end", std::nullopt);
   const auto* known = std::find(kEnds.begin(), kEnds.end(), end);
-  if (known == kEnds.end()) fields.must_be("end", "finished, exited, raised or cut");
+  if (known == kEnds.end()) fields.must_be("end", "finished, exited, raised, killed or cut");
   rank_.end.kind = static_cast<RecordEnd::Kind>(known - kEnds.begin());
   if (rank_.end.kind == RecordEnd::Kind::kCut) {
     const std::string why = fields.text("why", std::nullopt);
     const auto* cut = std::find(kCuts.begin(), kCuts.end(), why);
-    if (cut == kCuts.end()) fields.must_be("why", "rest, steps, seconds, made_up or killed");
+    if (cut == kCuts.end())
+      fields.must_be("why", "rest, outside, steps, seconds, made_up or killed");
     rank_.end.cut = static_cast<RecordEnd::Cut>(cut - kCuts.begin());
   }
   rank_.end.code = fields.integer("code", -kMaxInteger, kMaxInteger, 0);
@@ -445,6 +449,16 @@ void RankReader::read_end(Fields& fields) {
   rank_.end.frame = frame(fields);
   rank_.end.place = job_.place_of(rank_.end.frame);
   has_end_ = true;
+  if (rank_.end.kind == RecordEnd::Kind::kCut && rank_.end.cut == RecordEnd::Cut::kOutside) {
+    RecordEntry outside;  // what the rank does before its next call
+    outside.kind = EntryKind::kStoreGet;
+    outside.outside = true;
+    outside.text = job_.text("the end of the work outside torch.distributed");
+    outside.line = line_;
+    outside.frame = rank_.end.frame;
+    outside.place = rank_.end.place;
+    rank_.entries.push_back(outside);
+  }
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -491,7 +505,10 @@ void RankReader::read_entry(Fields& fields) {
     entry.kind = EntryKind::kNote;
     const std::string note = fields.text("note", std::nullopt);
     const std::string says = fields.text("text");
-    entry.text = job_.text(note == "other" && !says.empty() ? says : note);
+    const bool incomplete = note == "incomplete";
+    entry.text = job_.text(incomplete                         ? kIncompleteBasis + says
+                           : note == "other" && !says.empty() ? says
+                                                              : note);
     entry.read_made_up = note == "cut_read";
     entry.bytes = fields.integer("bytes", 0, kMaxInteger, 0);
   } else {

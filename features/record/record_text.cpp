@@ -76,6 +76,8 @@ std::vector<FailedRanks> failures_of(const Record& record) {
       failed.at = end.place == kNotSaid ? OutsideText() : record.places[end.place].at;
     } else if (end.kind == RecordEnd::Kind::kExited && end.code != 0) {
       failed.what = "exited with status " + std::to_string(end.code);
+    } else if (end.kind == RecordEnd::Kind::kKilled) {
+      failed.what = "was killed";
     } else {
       continue;
     }
@@ -103,11 +105,16 @@ std::string end_text(const Record& record, std::uint32_t rank) {
       return "has exited with status " + std::to_string(end.code);
     case RecordEnd::Kind::kRaised:
       return "raised " + end.text + (place.empty() ? "" : " at " + place);
+    case RecordEnd::Kind::kKilled:
+      return "was killed";
     case RecordEnd::Kind::kCut:
       break;
   }
   if (end.cut == RecordEnd::Cut::kQuiescent) {
     return place.empty() ? "waits elsewhere" : "waits at " + place;
+  }
+  if (end.cut == RecordEnd::Cut::kOutside) {
+    return "is outside torch.distributed" + (place.empty() ? "" : ", at " + place);
   }
   return "its record ends" + (place.empty() ? "" : " at " + place);
 }

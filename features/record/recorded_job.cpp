@@ -166,6 +166,8 @@ class EntryNames {
         return "init_process_group";
       case EntryKind::kNewGroup:
         return "new_group " + members_text(record_.groups[entry.group].ranks);
+      case EntryKind::kStoreGet:
+        return entry.outside ? "work outside torch.distributed" : "";
       default:
         return "";
     }

@@ -1,0 +1,467 @@
+#include "features/record/attached_record.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "models/graph/whole_number.hpp"
+
+namespace pipesim::formats {
+namespace {
+
+// Seconds without a new line after which a rank counts as blocked.
+constexpr std::int64_t kSecondsToRest = 10;
+// Seconds that a rank's last sign of life precedes those of others if its process has died.
+constexpr std::int64_t kSecondsToDie = 30;
+// Steps that remain of a repeated step: its first ones and its last one.
+constexpr std::int64_t kFirstSteps = 3;
+
+constexpr std::size_t kNone = ~std::size_t{0};
+
+// A line of the record.
+struct Entry {
+  const AttachedLine* of = nullptr;
+  std::int64_t number = 0;          // of a call or a step
+  std::int64_t work = 0;            // of a call
+  std::int64_t batch = 0;           // of a call; 0: none
+  std::int64_t source = -1;         // of a recv from any source
+  std::vector<std::int64_t> works;  // of a wait, a poll or a drop
+  bool sync = false;
+  bool timed_out = false;
+  bool dropped = false;
+};
+
+// How a rank has ended.
+struct End {
+  std::string text;           // the line; empty: not known yet
+  bool in_a_call = false;     // it waits in a call, or an error of another rank ended its call
+  bool lost_another = false;  // an error such as "connection closed" shows that a rank has gone
+};
+
+// The state of a thread.
+struct ThreadState {
+  std::vector<std::size_t> calls;     // entries
+  std::vector<std::int64_t> futures;  // works whose futures were taken
+  std::vector<std::int64_t> native;   // works of C++ callers that the current backward waits for
+  std::size_t last = kNone;           // entry of the last call or wait
+  bool in_batch = false;
+  bool in_backward = false;
+};
+
+// Makes the entries of one rank.
+class RankEntries {
+ public:
+  explicit RankEntries(const AttachedRank& rank) : rank_(rank) {}
+
+  // `skipped`: numbers of steps, by the number of the step before them.
+  void run(const std::map<std::int64_t, std::int64_t>& skipped);
+  std::string text(const End& end) const;
+  End end() const;
+
+  // Moves what threads wait in to the end, as the format asks for ranks that rest.
+  void rest();
+
+ private:
+  void add(const AttachedLine& line);
+  void add_call(const AttachedLine& line);
+  void add_wait(const AttachedLine& line);
+  void add_wait_for(const AttachedLine& line, std::vector<std::int64_t> works);
+  void finish_call(const AttachedLine& line);
+  void move_to_end(const AttachedLine& line);
+  void add_failure(const AttachedLine& line);
+  void add_mark(const AttachedLine& line);
+  void add_step(const AttachedLine& line);
+  std::string text_of(const Entry& entry) const;
+
+  std::size_t push(Entry entry) {
+    entries_.push_back(std::move(entry));
+    return entries_.size() - 1;
+  }
+  ThreadState& thread(const AttachedLine& line) { return threads_[line.thread]; }
+  std::size_t call_before(const AttachedLine& line, const std::string& back);
+
+  const AttachedRank& rank_;
+  std::vector<Entry> entries_;
+  std::map<std::uint32_t, ThreadState> threads_;
+  std::map<std::string, std::int64_t> numbers_;  // of calls, by group and kind
+  std::map<std::int64_t, std::int64_t> skipped_;
+  std::int64_t works_ = 0;
+  std::int64_t batches_ = 0;
+  std::int64_t steps_ = 0;
+  bool is_over_ = false;        // an error of another rank ended a call
+  bool is_incomplete_ = false;  // a line refers to a lost one
+  const AttachedLine* end_ = nullptr;
+};
+
+void RankEntries::run(const std::map<std::int64_t, std::int64_t>& skipped) {
+  skipped_ = skipped;
+  is_incomplete_ = rank_.has_lost_lines;
+  for (const AttachedRun& run : rank_.runs) {
+    for (std::int64_t i = 0; i < run.times; ++i) {
+      for (const std::uint32_t line : run.lines) {
+        if (is_over_) return;
+        add(rank_.lines[line]);
+      }
+    }
+  }
+}
+
+void RankEntries::add(const AttachedLine& line) {
+  switch (line.kind) {
+    case 'C':
+    case 'N':
+      return add_call(line);
+    case 'W':
+    case 'P':
+    case 'X':
+    case 'F':
+      return add_wait(line);
+    case 'A':
+      return add_wait_for(line, std::exchange(thread(line).futures, {}));
+    case 'Y':
+      return finish_call(line);
+    case 'Z':
+      return move_to_end(line);
+    case 'R':
+      return add_failure(line);
+    case 'S':
+      return add_step(line);
+    default:
+      return add_mark(line);
+  }
+}
+
+void RankEntries::add_call(const AttachedLine& line) {
+  if (line.words.size() < 2) return;
+  ThreadState& caller = thread(line);
+  Entry entry;
+  entry.of = &line;
+  entry.number = ++numbers_[line.words[0] + " " + line.words[1]];
+  entry.work = ++works_;
+  entry.batch = caller.in_batch ? batches_ : 0;
+  if (line.kind == 'N') {
+    if (caller.in_backward) {
+      caller.native.push_back(entry.work);
+    } else {
+      entry.sync = true;
+    }
+  }
+  caller.last = push(std::move(entry));
+  caller.calls.push_back(caller.last);
+}
+
+// Returns the entry of the thread's call that `back` calls have followed, or kNone.
+std::size_t RankEntries::call_before(const AttachedLine& line, const std::string& back) {
+  const auto of = models::whole_number<std::uint32_t>(line.words.front());
+  const auto number = models::whole_number<std::size_t>(back);
+  const std::vector<std::size_t>& calls = threads_[of.value_or(0)].calls;
+  if (!of || !number || *number >= calls.size()) return kNone;
+  return calls[calls.size() - 1 - *number];
+}
+
+void RankEntries::add_wait(const AttachedLine& line) {
+  std::vector<std::int64_t> works;
+  std::string backs = line.words.size() > 1 ? line.words[1] : "";
+  while (!backs.empty()) {
+    const std::size_t comma = std::min(backs.find(','), backs.size());
+    const std::size_t call = call_before(line, backs.substr(0, comma));
+    backs.erase(0, comma + 1);
+    if (call == kNone) {
+      is_incomplete_ = true;
+    } else if (!entries_[call].dropped && !entries_[call].sync) {
+      works.push_back(entries_[call].work);
+    }
+  }
+  if (line.kind == 'F') {
+    std::vector<std::int64_t>& futures = thread(line).futures;
+    futures.insert(futures.end(), works.begin(), works.end());
+  } else {
+    add_wait_for(line, std::move(works));
+  }
+}
+
+void RankEntries::add_wait_for(const AttachedLine& line, std::vector<std::int64_t> works) {
+  if (works.empty()) return;
+  Entry entry;
+  entry.of = &line;
+  entry.works = std::move(works);
+  const std::size_t at = push(std::move(entry));
+  if (line.kind == 'W' || line.kind == 'A') thread(line).last = at;
+}
+
+// The last call of the thread waits for itself.
+void RankEntries::finish_call(const AttachedLine& line) {
+  ThreadState& of = thread(line);
+  if (of.calls.empty()) return;
+  const std::size_t call = of.calls.back();
+  if (call + 1 == entries_.size()) {
+    entries_[call].sync = true;
+    return;
+  }
+  Entry wait;  // another thread has called meanwhile
+  wait.of = entries_[call].of;
+  wait.works = {entries_[call].work};
+  of.last = push(std::move(wait));
+}
+
+// The last wait of the thread has ended after calls of other threads.
+void RankEntries::move_to_end(const AttachedLine& line) {
+  ThreadState& of = thread(line);
+  if (of.last == kNone || of.last + 1 == entries_.size()) return;
+  Entry wait = entries_[of.last];
+  if (entries_[of.last].sync) {
+    wait.works = {wait.work};
+    wait.sync = entries_[of.last].sync = false;
+  } else if (wait.works.empty()) {
+    return;
+  } else {
+    entries_[of.last].dropped = true;
+  }
+  of.last = push(std::move(wait));
+}
+
+// The last call or wait of the thread has raised an error.
+void RankEntries::add_failure(const AttachedLine& line) {
+  const ThreadState& of = thread(line);
+  if (of.last == kNone || line.words.empty()) return;
+  Entry& last = entries_[of.last];
+  if (line.words[0] == "others") {
+    is_over_ = true;
+    last.sync = last.works.empty();
+  } else if (line.words[0] == "timeout") {
+    last.timed_out = true;
+  } else {  // a mistake in the arguments: no rank waits for the call
+    last.dropped = true;
+    for (const std::size_t call : of.calls) {
+      if (last.works == std::vector{entries_[call].work}) entries_[call].dropped = true;
+    }
+    const bool refused = last.works.empty() && !last.sync && last.of->words.size() > 1;
+    if (refused) --numbers_[last.of->words[0] + " " + last.of->words[1]];
+  }
+}
+
+void RankEntries::add_step(const AttachedLine& line) {
+  const auto skipped = skipped_.find(steps_);
+  if (skipped != skipped_.end()) steps_ += skipped->second;
+  Entry entry;
+  entry.of = &line;
+  entry.number = ++steps_;
+  push(std::move(entry));
+}
+
+void RankEntries::add_mark(const AttachedLine& line) {
+  ThreadState& of = thread(line);
+  const bool begins = !line.words.empty() && line.words[0] == "begin";
+  if (line.kind == 'G') {
+    of.in_batch = begins;
+    batches_ += begins ? 1 : 0;
+    return;
+  }
+  if (line.kind == 'V') {
+    const std::size_t call = line.words.size() < 3 ? kNone : call_before(line, line.words[1]);
+    const auto source =
+        call == kNone ? std::nullopt : models::whole_number<std::int64_t>(line.words[2]);
+    if (source) entries_[call].source = *source;
+    return;
+  }
+  if (line.kind == 'B') {
+    of.in_backward = begins;
+    if (!begins) add_wait_for(line, std::exchange(of.native, {}));
+  }
+  if (line.kind != 'B' && line.kind != 'E') return;
+  if (line.entry.starts_with("\"end\"")) {
+    end_ = &line;
+    is_over_ = true;
+    return;
+  }
+  Entry entry;
+  entry.of = &line;
+  push(std::move(entry));
+}
+
+void RankEntries::rest() {
+  for (const std::uint32_t number : rank_.in_a_call) {
+    const AttachedLine& line = rank_.lines[number - 1];
+    const ThreadState& of = thread(line);
+    if (of.last == kNone || line.kind == 'E') continue;
+    if ((line.kind == 'C' || line.kind == 'N') && entries_[of.last].of == &line) {
+      entries_[of.last].sync = true;
+    }
+    move_to_end(line);
+  }
+  for (auto& [number, of] : threads_) {
+    if (!of.in_backward || of.native.empty() || of.last == kNone) continue;
+    Entry wait;
+    wait.of = entries_[of.last].of;
+    wait.works = std::exchange(of.native, {});
+    push(std::move(wait));
+  }
+}
+
+End RankEntries::end() const {
+  if (end_ != nullptr) return {"{" + end_->entry + "}\n", false, false};
+  if (is_over_) return {"{\"end\": \"cut\", \"why\": \"rest\"}\n", true, true};
+  End end;
+  const bool in_backward = std::any_of(threads_.begin(), threads_.end(), [](const auto& thread) {
+    return thread.second.in_backward && !thread.second.native.empty();
+  });
+  end.in_a_call = rank_.idle >= kSecondsToRest && (!rank_.in_a_call.empty() || in_backward);
+  return end;
+}
+
+// Returns the first of the keys `l` and `th` of an entry, with a comma before them.
+std::string place_of(const AttachedLine& line) {
+  const std::size_t at = line.entry.find("\"l\": ");
+  return at == std::string::npos ? "" : ", " + line.entry.substr(at);
+}
+
+std::string RankEntries::text_of(const Entry& entry) const {
+  const AttachedLine& line = *entry.of;
+  const auto works = [&](const char* key) {
+    return entry.works.size() == 1
+               ? fmt::format("{{\"{}\": {}", key, entry.works[0])
+               : fmt::format("{{\"{}\": [{}]", key, fmt::join(entry.works, ", "));
+  };
+  std::string text;
+  if (!entry.works.empty()) {
+    text = works(line.kind == 'P' ? "poll" : line.kind == 'X' ? "drop" : "wait") + place_of(line);
+    if (entry.timed_out) text += ", \"timed_out\": true";
+  } else if (line.kind == 'S') {
+    text = fmt::format("{{\"step\": {}", entry.number) + place_of(line);
+  } else {
+    text = "{" + line.entry;
+  }
+  if (entry.works.empty() && (line.kind == 'C' || line.kind == 'N')) {
+    if (entry.source >= 0) {
+      const std::size_t peer = text.find("\"peer\": ") + 8;
+      text.replace(peer, text.find(',', peer) - peer, std::to_string(entry.source));
+    }
+    text += fmt::format(", \"n\": {}", entry.number);
+    text += entry.sync ? ", \"sync\": true" : fmt::format(", \"w\": {}", entry.work);
+    if (entry.batch > 0) text += fmt::format(", \"batch\": {}", entry.batch);
+  }
+  return text + "}\n";
+}
+
+std::string RankEntries::text(const End& end) const {
+  std::string text =
+      fmt::format("{{\"record\": 1, \"rank\": {}, \"world\": {}}}\n", rank_.rank, rank_.world);
+  std::uint32_t number = 0;
+  for (const AttachedLine& line : rank_.lines) {
+    ++number;
+    if (line.kind == 'L') text += fmt::format("{{\"def\": \"l{}\", {}}}\n", number, line.entry);
+    if (line.kind == 'D') text += "{" + line.entry + "}\n";
+  }
+  for (const Entry& entry : entries_) {
+    if (!entry.dropped) text += text_of(entry);
+  }
+  if (is_incomplete_) text += "{\"note\": \"incomplete\", \"text\": \"lines were lost\"}\n";
+  return text + end.text;
+}
+
+// ---------------------------------------------------------------------------------------------
+// The job
+
+using Interval = std::pair<std::int64_t, std::int64_t>;  // numbers of steps: first, end
+
+bool is_step(const AttachedRank& rank, const AttachedRun& run) {
+  return !run.lines.empty() && rank.lines[run.lines.back()].kind == 'S';
+}
+
+// Returns the steps that repeat earlier ones, except the first ones and the last one.
+std::vector<Interval> repeated_steps(const AttachedRank& rank) {
+  std::vector<Interval> result;
+  std::int64_t step = 0;
+  for (const AttachedRun& run : rank.runs) {
+    if (!is_step(rank, run)) continue;
+    if (run.times > kFirstSteps + 1) result.emplace_back(step + kFirstSteps, step + run.times - 1);
+    step += run.times;
+  }
+  return result;
+}
+
+std::vector<Interval> common(const std::vector<Interval>& a, const std::vector<Interval>& b) {
+  std::vector<Interval> result;
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const Interval both{std::max(a[i].first, b[j].first), std::min(a[i].second, b[j].second)};
+    if (both.first < both.second) result.push_back(both);
+    if (a[i].second < b[j].second) {
+      ++i;
+    } else {
+      ++j;
+    }
+  }
+  return result;
+}
+
+// Removes steps from the runs of a rank. Returns how many, by the number of the step before them.
+std::map<std::int64_t, std::int64_t> remove_steps(AttachedRank& rank,
+                                                  const std::vector<Interval>& removed) {
+  std::map<std::int64_t, std::int64_t> skipped;
+  std::int64_t step = 0;
+  std::size_t next = 0;
+  for (AttachedRun& run : rank.runs) {
+    if (!is_step(rank, run)) continue;
+    const std::int64_t end = step + run.times;
+    for (; next < removed.size() && removed[next].first < end; ++next) {
+      const std::int64_t count = removed[next].second - removed[next].first;
+      skipped[removed[next].first] = count;
+      run.times -= count;
+    }
+    step = end;
+  }
+  return skipped;
+}
+
+std::string end_text(const AttachedRank& rank, const char* why) {
+  std::string text = fmt::format("{{\"end\": \"cut\", \"why\": \"{}\"", why);
+  if (rank.place > 0 && rank.place <= rank.lines.size() && rank.lines[rank.place - 1].kind == 'L') {
+    text += fmt::format(", \"l\": \"l{}\"", rank.place);
+  }
+  return text + "}\n";
+}
+
+}  // namespace
+
+std::vector<AttachedText> attached_record(std::vector<AttachedRank> ranks) {
+  std::vector<Interval> removed;
+  std::int64_t newest = 0;
+  for (const AttachedRank& rank : ranks) {
+    removed =
+        &rank == &ranks.front() ? repeated_steps(rank) : common(removed, repeated_steps(rank));
+    newest = std::max(newest, rank.alive_at);
+  }
+  std::vector<RankEntries> entries;
+  entries.reserve(ranks.size());
+  std::vector<End> ends;
+  for (AttachedRank& rank : ranks) {
+    const auto skipped = remove_steps(rank, removed);
+    entries.emplace_back(rank).run(skipped);
+    ends.push_back(entries.back().end());
+  }
+  const bool any_in_a_call =
+      std::any_of(ends.begin(), ends.end(), [](const End& end) { return end.in_a_call; });
+  const bool any_lost_another =
+      std::any_of(ends.begin(), ends.end(), [](const End& end) { return end.lost_another; });
+  std::vector<AttachedText> texts;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const AttachedRank& rank = ranks[i];
+    const bool rests = rank.idle >= kSecondsToRest;
+    const bool died = newest - rank.alive_at >= kSecondsToDie || (any_lost_another && !rests);
+    if (ends[i].in_a_call) entries[i].rest();
+    if (ends[i].text.empty()) {
+      const bool outside = any_in_a_call && rests;
+      ends[i].text = died                ? "{\"end\": \"killed\"}\n"
+                     : ends[i].in_a_call ? end_text(rank, "rest")
+                     : outside           ? end_text(rank, "outside")
+                                         : end_text(rank, "killed");
+    }
+    texts.push_back({rank.rank, entries[i].text(ends[i])});
+  }
+  return texts;
+}
+
+}  // namespace pipesim::formats

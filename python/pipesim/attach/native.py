@@ -1,0 +1,174 @@
+"""Notes calls that C++ makes: functional collectives, and those of DDP's reducer.
+
+Such calls pass the dispatcher. A Python kernel at the key BackendSelect notes a call, and
+redispatches it by `OpOverload.redispatch`, which releases the GIL. A kernel must never enter a
+backend with the GIL held: gloo's worker holds gloo's mutex while it takes the GIL to destroy a
+finished work, so the process would stand still.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any, Callable
+
+import torch
+import torch.distributed as dist
+
+from pipesim.attach.calls import DESCRIBE, Call, Group, out_of_place, with_row_splits
+from pipesim.attach.noting import Noting
+
+# Functional ops. Their arguments begin with the input; the last one is the name of the group.
+_FUNCTIONAL = {
+    "all_reduce": "all_reduce",
+    "all_reduce_": "all_reduce",
+    "all_reduce_coalesced": "all_reduce",
+    "all_reduce_coalesced_": "all_reduce",
+    "all_gather_into_tensor": "all_gather",
+    "all_gather_into_tensor_out": "all_gather",
+    "all_gather_into_tensor_coalesced": "all_gather",
+    "reduce_scatter_tensor": "reduce_scatter",
+    "reduce_scatter_tensor_out": "reduce_scatter",
+    "reduce_scatter_tensor_coalesced": "reduce_scatter",
+    "all_to_all_single": "all_to_all",
+    "broadcast": "broadcast",
+    "broadcast_": "broadcast",
+}
+
+# Ops that DDP calls from C++, and the methods of ProcessGroup that they correspond to.
+_OF_REDUCER = {"allreduce_": "allreduce", "broadcast_": "broadcast", "allgather_": "allgather"}
+
+
+class Kernels:
+    """The kernels of this process."""
+
+    def __init__(self, noting: Noting) -> None:
+        self._noting = noting
+        self._libraries: dict[str, Any] = {}
+        self._has_reducer = False
+
+    def install(self) -> None:
+        """Installs the kernels of functional collectives. Those of the reducer follow with the
+        first DDP module, because they cost each call of any caller."""
+        if not hasattr(dist.ProcessGroup, "unbox"):
+            self._install_nothing()
+            return
+        for name, op in _FUNCTIONAL.items():
+            packet = getattr(torch.ops._c10d_functional, name, None)
+            if packet is not None:
+                self._add(packet.default, functools.partial(self._functional, packet.default, op))
+        self._add(torch.ops._c10d_functional.wait_tensor.default, self._wait_tensor)
+        self._before_ddp(self._install_reducer)
+
+    def _install_nothing(self) -> None:
+        """In versions whose ops hide their group, calls of C++ are missing in the record."""
+        noting = self._noting
+        self._before_ddp(lambda: noting.incomplete("calls of DDP are not noted with this torch"))
+
+    def _before_ddp(self, action: Callable[[], None]) -> None:
+        cls = torch.nn.parallel.DistributedDataParallel
+        original = cls.__init__
+
+        @functools.wraps(original)
+        def __init__(*args: Any, **kwargs: Any) -> None:
+            try:
+                action()
+            except Exception as error:
+                self._noting.fail(error)
+            original(*args, **kwargs)
+
+        setattr(cls, "__init__", __init__)
+
+    def _install_reducer(self) -> None:
+        if self._has_reducer or not self._noting.active:
+            return
+        self._has_reducer = True
+        for name, method in _OF_REDUCER.items():
+            op = getattr(torch.ops.c10d, name).default
+            self._add(op, functools.partial(self._of_reducer, op, method))
+
+    def _add(self, op: Any, kernel: Callable[..., Any]) -> None:
+        namespace, _, name = op._schema.name.partition("::")
+        library = self._libraries.get(namespace)
+        if library is None:
+            library = torch.library.Library(namespace, "IMPL")
+            self._libraries[namespace] = library
+        library.impl(name, kernel, "BackendSelect", with_keyset=True)
+
+    def remove(self) -> None:
+        """Removes the kernels, so that C++ does not call Python while the interpreter ends."""
+        for library in self._libraries.values():
+            library._destroy()
+        self._libraries.clear()
+
+    # The kernels
+
+    def _made(self, op: Any, below: Any, args: tuple[Any, ...], known: Any, keep: bool) -> Any:
+        """Makes a call that has been noted, with the GIL released."""
+        own = self._noting.own
+        own.inside = True
+        try:
+            result = op.redispatch(below, *args)
+        except BaseException as error:
+            self._noting.failed(error)
+            raise
+        finally:
+            own.inside = False
+            if known is not None:
+                self._noting.leave()
+        if keep and known is not None:
+            self._noting.keep_results(result, known)
+        return result
+
+    def _functional(self, op: Any, name: str, keys: Any, *args: Any) -> Any:
+        noting = self._noting
+        below = keys.remove(torch._C.DispatchKey.BackendSelect)
+        if noting.own.inside or not noting.active or _is_traced(args[0]):
+            return op.redispatch(below, *args)
+        given = dict(zip((argument.name for argument in op._schema.arguments), args))
+
+        def describe(group: Group, *_: Any) -> Call:
+            inputs = [args[0]] if isinstance(args[0], torch.Tensor) else args[0]
+            root = group.ranks[given["src"]] if "src" in given else None
+            call = out_of_place(name, inputs, root)
+            if name != "all_to_all":
+                return call
+            splits = (given["input_split_sizes"], given["output_split_sizes"])
+            return with_row_splits(call, args[0], splits)
+
+        known = noting.call(describe, given["group_name"], args, sys._getframe(1))
+        return self._made(op, below, args, known, keep=True)
+
+    def _of_reducer(self, op: Any, method: str, keys: Any, *args: Any) -> Any:
+        noting = self._noting
+        below = keys.remove(torch._C.DispatchKey.BackendSelect)
+        if noting.own.inside or not noting.active:
+            return op.redispatch(below, *args)
+        at = 2 if method == "allgather" else 1
+        name = dist.ProcessGroup.unbox(args[at]).group_name
+        given = args[:at] if method != "broadcast" else (args[0], int(args[2]))
+        known = noting.call(DESCRIBE[method], name, given, sys._getframe(1), native=True)
+        return self._made(op, below, args, known, keep=False)
+
+    def _wait_tensor(self, keys: Any, tensor: torch.Tensor) -> Any:
+        noting = self._noting
+        op = torch.ops._c10d_functional.wait_tensor.default
+        below = keys.remove(torch._C.DispatchKey.BackendSelect)
+        if noting.own.inside or not noting.active or _is_traced(tensor):
+            return op.redispatch(below, tensor)
+        noted = noting.wait_for_result(tensor, sys._getframe(1))
+        try:
+            return op.redispatch(below, tensor)
+        except BaseException as error:
+            noting.failed(error)
+            raise
+        finally:
+            noting.waited(noted)
+
+
+def _is_traced(tensors: Any) -> bool:
+    """Whether a compiler traces the op: nothing is called."""
+    first = tensors[0] if isinstance(tensors, (list, tuple)) and tensors else tensors
+    if not isinstance(first, torch.Tensor):
+        return False
+    return first.device.type == "meta" or type(first).__name__ in ("FakeTensor", "FunctionalTensor")
