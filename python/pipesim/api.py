@@ -279,7 +279,7 @@ def explore(
         env=tuple(env.items()),
         chdir=None if chdir is None else str(Path(chdir).resolve()),
     )
-    options = {
+    options: dict[str, Any] = {
         "answers": answers, "runs": runs, "time": time, "free": ",".join(free) or None,
         "faults": faults, "uneven_data": uneven_data, "keep_going": keep_going, "rules": rules,
         "set": [], "json": True,
@@ -302,11 +302,16 @@ def _exploration(answer: Mapping[str, Any]) -> Exploration:
         Hang(each["run"], tuple(each["if"]), tuple(Stuck(**stuck) for stuck in each["stuck"]))
         for each in answer["hangs"]
     )
-    names = ("answer", "runs", "left", "records", "text")
-    lists = {name: tuple(answer[name]) for name in ("bounds", "not_free")}
-    failed = tuple(each["why"] for each in answer["failures"])
     return Exploration(
-        hangs=hangs, failed=failed, **{name: answer[name] for name in names}, **lists
+        answer=answer["answer"],
+        hangs=hangs,
+        failed=tuple(each["why"] for each in answer["failures"]),
+        runs=answer["runs"],
+        left=answer["left"],
+        records=answer["records"],
+        bounds=tuple(answer["bounds"]),
+        not_free=tuple(answer["not_free"]),
+        text=answer["text"],
     )
 
 

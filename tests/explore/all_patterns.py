@@ -7,8 +7,9 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "record"))
+import recordings  # noqa: E402, F401  # isort: skip
+
 import patterns  # noqa: E402
-import recordings  # noqa: E402, F401
 from pipesim import explore  # noqa: E402
 
 

@@ -112,6 +112,14 @@ class Promises(unittest.TestCase):
         found = of(patterns.abort_clock, True, runs=3)
         self.assertEqual(("not covered", 3), (found.answer, found.runs), found.text)
 
+    def test_values_that_were_not_exchanged_are_reported(self):
+        def job():
+            dist.init_process_group("gloo")
+            dist.all_reduce(torch.ones(2))
+
+        self.assertIn("values of calls above --limit", explore(job, ranks=2, limit=4).not_free)
+        self.assertEqual((), tuple(x for x in explore(job, ranks=2).not_free if "--limit" in x))
+
     def test_what_the_user_leaves_out_is_not_free(self):
         found = of(patterns.poll_skip, False, free=["clocks"])
         self.assertTrue(found.covered, found.text)

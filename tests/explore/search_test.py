@@ -129,7 +129,7 @@ def explore(program, prunes, max_runs=10**6):
         search.add(following, run.broker)
         if not run.broker.pruned:
             ends = run.broker.ends
-            found.add(b"".join(digest(ends[rank].lines) for rank in sorted(ends)))
+            found.add(b"".join(digest(ends[rank].lines, set()) for rank in sorted(ends)))
         if runs > max_runs:
             return None
     return found, runs

@@ -27,6 +27,14 @@ KINDS = (
 )  # fmt: skip
 MORE_KINDS = ("data", "faults")
 
+# Limits of a recording that an exploration shares, by the kind of their note.
+_NOTES = {
+    "cut_values": "values of calls above --limit",
+    "cut_read": "a value above --limit that the script reads",
+    "running_threads": "threads that go on alone",
+    "other": "calls past torch",
+}
+
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
@@ -210,6 +218,7 @@ class Explorer:
 
     def _note_limits(self) -> None:
         result = self.result
+        result.not_free |= {text for note, text in _NOTES.items() if note in self.judge.notes}
         if self._lives.diverged:
             result.kinds_of_ends[UNDECIDED] += 1
             result.not_free.add("the script does something else after the same answers")

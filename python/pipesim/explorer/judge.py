@@ -39,6 +39,7 @@ class Judge:
         self._folder, self._check = folder, check
         self._verdicts: dict[bytes, Verdict] = {}
         self._digests: dict[int, tuple[m.End, bytes]] = {}  # by id() of the end
+        self.notes: set[str] = set()  # kinds of notes in all records
 
     @property
     def records(self) -> int:
@@ -95,19 +96,22 @@ class Judge:
     def _digest(self, end: m.End) -> bytes:
         known = self._digests.get(id(end))
         if known is None:
-            known = self._digests[id(end)] = (end, digest(end.lines))
+            known = self._digests[id(end)] = (end, digest(end.lines, self.notes))
         return known[1]
 
 
-def digest(lines: bytes) -> bytes:
-    """Returns a digest of the calls in a rank's file and their places, without free answers."""
+def digest(lines: bytes, notes: set[str]) -> bytes:
+    """Returns a digest of the calls in a rank's file and their places, without free answers. Adds
+    the kinds of the file's notes to `notes`."""
     places: dict[str, Any] = {}
     found = hashlib.sha256()
     for text in lines.splitlines():
         line = json.loads(text)
         if "at" in line and "def" in line:
             places[line["def"]] = (line["at"], places.get(line.get("up", "")))
-        elif not {"ask", "note", "poll"} & line.keys():
+        elif "note" in line:
+            notes.add(line["note"])
+        elif not {"ask", "poll"} & line.keys():
             line["l"] = places.get(line.get("l", ""))
             found.update(json.dumps(line, sort_keys=True).encode())
     return found.digest()

@@ -47,10 +47,6 @@ class Node:
     depth: int = 0
 
     @property
-    def has_ended(self) -> bool:
-        return bool(self.messages) and isinstance(self.messages[-1], m.End)
-
-    @property
     def is_branch(self) -> bool:
         """Whether the rank may get several replies here: it asks what has several answers. The
         first node also counts, so that the script's imports run once."""

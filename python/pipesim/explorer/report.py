@@ -19,7 +19,10 @@ from pipesim.recorder.report import ranks_text
 _WIDTH = 80
 
 # Answers that are never explored.
-_NEVER_FREE = "hash order, torch's and NumPy's random numbers, order of a rank's threads"
+_NEVER_FREE = (
+    "hash order, torch's and NumPy's random numbers, order of a rank's threads, datetime.now, "
+    "clocks and random numbers in tensors"
+)
 
 _NAMES = {
     "polls": ("poll", "polls"), "sources": ("recv from any source", "recvs from any source"),

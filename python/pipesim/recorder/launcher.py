@@ -27,7 +27,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 from pipesim.recorder import messages as m
 from pipesim.recorder.broker import Broker
@@ -337,16 +337,17 @@ class Launcher:
 def outcome_of(by_rank: Mapping[int, m.End], inits: Sequence[m.Init]) -> Outcome:
     """Returns the outcome of a run whose ranks have ended."""
     ends = [by_rank[rank] for rank in sorted(by_rank)]
+    known: list[Union[m.End, m.Init]] = [*ends, *inits]
     tracebacks: dict[str, list[int]] = {}
     for rank, end in sorted(by_rank.items()):
         if end.traceback:
             tracebacks.setdefault(end.traceback, []).append(rank)
-    backends = [each.backend for each in [*ends, *inits] if each.backend]
+    backends = [each.backend for each in known if each.backend]
     return Outcome(
         ends=[end.entry for end in ends],
         tracebacks=tracebacks,
         backend=backends[0] if backends else "",
-        device="cuda" if any(each.device == "cuda" for each in [*ends, *inits]) else "cpu",
+        device="cuda" if any(each.device == "cuda" for each in known) else "cpu",
         died=[],
         stopped=[],
         runtimes=sorted({name for end in ends for name in end.runtimes}),

@@ -232,4 +232,4 @@ def _replace_sleep(clock: VirtualClock) -> None:
         else:
             clock.now += float(seconds)
 
-    time.sleep = sleep
+    setattr(time, "sleep", sleep)
