@@ -224,7 +224,8 @@ TEST_CASE("a stack says whether who has not called is the root", "[models][diagn
   job.call(1, tp, 4, "all_reduce");
   // Rank 1's host is in its own code, not in a wait: the two calls form no cycle, and rank 1 is the
   // root.
-  job.evidence().ranks[1].host = models::HostStanding{false, "load_config (data.py:40)", {}};
+  job.evidence().ranks[1].host = models::HostStanding{
+      .waits = false, .blocked = false, .at = "load_config (data.py:40)", .place = {}};
   auto found = models::diagnose(job.evidence());
   CHECK(found.explanation.cycle.empty());
   CHECK(roots(found) == Lines{"1 has not called"});
@@ -233,7 +234,8 @@ TEST_CASE("a stack says whether who has not called is the root", "[models][diagn
   EvidenceBuilder other(2);
   const auto all = other.group("all", {0, 1});
   other.call(0, all, 7, "all_reduce");
-  other.evidence().ranks[1].host = models::HostStanding{true, "all_gather (c10d.py:1)", {}};
+  other.evidence().ranks[1].host = models::HostStanding{
+      .waits = true, .blocked = true, .at = "all_gather (c10d.py:1)", .place = {}};
   found = models::diagnose(other.evidence());
   CHECK(roots(found).empty());
   CHECK(found.explanation.verdict == sim::Verdict::kLimit);
@@ -309,11 +311,13 @@ TEST_CASE("evidence with gaps, or a host that waits, never shows that nothing is
   CHECK(verdict([](models::Evidence& it) { add_gap(it, "no sends"); }) == sim::Verdict::kLimit);
   for (const bool waits : {true, false}) {
     CHECK(verdict([&](models::Evidence& it) {
-            it.ranks[0].host = models::HostStanding{waits, true, "recv", {}};
+            it.ranks[0].host =
+                models::HostStanding{.waits = waits, .blocked = true, .at = "recv", .place = {}};
           }) == sim::Verdict::kLimit);
   }
   CHECK(verdict([](models::Evidence& it) {
-          it.ranks[0].host = models::HostStanding{false, false, "step (train.py:3)", {}};
+          it.ranks[0].host = models::HostStanding{
+              .waits = false, .blocked = false, .at = "step (train.py:3)", .place = {}};
         }) == sim::Verdict::kCompleted);
 }
 
