@@ -20,7 +20,7 @@ def main():
         for fixed in (False, True):
             begin = os.times()
             given = {**options, "ranks": max(ranks, options.get("ranks", 2))}
-            found = explore(patterns.run, args=(pattern, fixed), runs=2000, **given)
+            found = explore(patterns.run, args=(pattern, fixed), runs=10_000, **given)
             end = os.times()
             cpu = sum(end[:4]) - sum(begin[:4])
             name = pattern.__name__ + (" fixed" if fixed else "")
