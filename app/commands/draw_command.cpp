@@ -176,6 +176,8 @@ int run_draw(const Arguments& arguments, const Console& console) {
   if (run.outcome.end == sim::RunEnd::kInterrupted) return kExitInterrupted;
   input.report();
   write_file(*path, picture_of_run(picture, graph, run, ranks));
+  if (picture.subject == Subject::kWaitFor && run.explanation.verdict == sim::Verdict::kCompleted)
+    console.err << "note: this run completes, so the picture has no waits\n";
   return kExitGood;
 }
 

@@ -43,6 +43,14 @@ constexpr std::array kInputKinds = std::to_array<InputKind>({
      .refusal = "'{path}' is a Python script, and not a scenario",
      .instead = "'pipesim record --ranks 8 {path}' runs all its ranks on this machine, and checks "
                 "them for hangs"},
+    {.name = "notebook",
+     .endings = {".ipynb"},
+     .refusal = "'{path}' is a notebook, and not a scenario",
+     .instead = "in a cell of it, 'from pipesim import record' records a function of the notebook"},
+    {.name = "source",
+     .endings = {".cpp", ".cc", ".cu", ".c"},
+     .refusal = "'{path}' is source code, and not a scenario",
+     .instead = "'pipesim new program' writes a scenario to start from: describe its calls in it"},
 });
 
 // Returns the kind of the input at `path`; null for a scenario.

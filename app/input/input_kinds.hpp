@@ -42,7 +42,7 @@ struct InputKind {
   const char* name;  // as in `pipesim import NAME`
 
   /// Endings of its files; empty: none, or its inputs are folders.
-  std::array<std::string_view, 2> endings{};
+  std::array<std::string_view, 4> endings{};
 
   /// Whether the file at `path` with such an ending, or the folder at `path` if the kind has `job`,
   /// is of this kind. Null: the ending decides. Throws FileError.

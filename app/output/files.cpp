@@ -10,20 +10,41 @@
 #include <fstream>
 #include <functional>
 #include <random>
+#include <string_view>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "models/graph/diagnostics.hpp"
+
 namespace pipesim::app {
 namespace {
+
+// Returns "did you mean 'x'?" if the folder of `path` has a file of a similar name; else nothing.
+std::string similar_file(const std::string& path) {
+  constexpr std::size_t kMaxNames = 10'000;
+  const std::filesystem::path wanted(path);
+  const std::filesystem::path folder = wanted.parent_path();
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder.empty() ? "." : folder, error), end;
+       !error && at != end && names.size() < kMaxNames; at.increment(error)) {
+    names.push_back(at->path().filename().string());
+  }
+  std::sort(names.begin(), names.end());  // the order of a folder differs between machines
+  const std::string nearest = models::nearest_name(wanted.filename().string(), names);
+  return nearest.empty() ? "" : fmt::format("did you mean '{}'?", (folder / nearest).string());
+}
 
 [[noreturn]] void fail(const char* what, const std::string& path) {
   const int reason = errno;
   throw FileError(models::Code::kFile,
                   fmt::format("cannot {} '{}': {}", what, path,
-                              reason == 0 ? "input/output error" : std::strerror(reason)));
+                              reason == 0 ? "input/output error" : std::strerror(reason)),
+                  reason == ENOENT && std::string_view(what) == "read" ? similar_file(path) : "");
 }
 
 // Path of the temporary file, for remove_temporary_file(); commands write one file at a time. Files

@@ -63,8 +63,10 @@ class SweepText {
     const std::uint64_t runs = report_.cases.count;
     const std::uint64_t bad = report_.summary.not_completed;
     const std::string end =
-        bad == 0 ? styled(ansi::kGreen, runs == 1 ? "it completes" : "all complete", colour_)
-                 : styled(ansi::kRed, fmt::format("{} of {} do not complete", bad, runs), colour_);
+        bad == 0
+            ? styled(ansi::kGreen, runs == 1 ? "it completes" : "all complete", colour_)
+            : styled(ansi::kRed,
+                     fmt::format("{} of {} do not complete", grouped(bad), grouped(runs)), colour_);
     const std::string name = models::printable(report_.name.empty() ? report_.path : report_.name);
     text_ +=
         fmt::format("{}  {}: {}\n", styled(ansi::kBold, name, colour_), counted(runs, "run"), end);

@@ -163,7 +163,13 @@ std::optional<Expr> ValueReader::typed(const YamlValue& value, const Value& foun
       fmt::format("expected {}, found {}",
                   wanted == ValueType::kNumber ? "an integer" : type_name(wanted),
                   value.described()));
-  suggest_unit(error, found.type, wanted);
+  const bool negative =
+      found.type == ValueType::kNumber && found.expr.is_constant() && found.expr.value(0) < 0;
+  if (negative && wanted != ValueType::kTruth) {
+    error.notes.push_back(fmt::format("{} cannot be negative", type_name(wanted)));
+  } else {
+    suggest_unit(error, found.type, wanted);
+  }
   return std::nullopt;
 }
 

@@ -7,6 +7,7 @@
 
 #include "models/result/expectation.hpp"
 #include "viz/report/report_lines.hpp"
+#include "viz/report/text_report.hpp"
 #include "viz/report/words.hpp"
 
 namespace pipesim::viz {
@@ -36,7 +37,7 @@ std::vector<std::string> page_story(const Report& report) {
   const Explanation& end = report.explanation;
   const std::string when = time_text(end.time_ns);
   const std::string done =
-      fmt::format("{} of {} are done", end.ops_done, counted(end.ops_expected, "op"));
+      fmt::format("{} of {} are done", grouped(end.ops_done), counted(end.ops_expected, "op"));
   const auto rest = [&] { return fmt::format("No further progress after {}: {}.", when, done); };
   std::vector<std::string> result;
   switch (end.verdict) {
@@ -65,9 +66,8 @@ std::vector<std::string> page_story(const Report& report) {
     }
     case Verdict::kStarved:
       result.push_back(rest());
-      result.emplace_back(
-          "No ops wait for each other in a cycle: what is stuck waits for something that never "
-          "happens.");
+      result.push_back(summary_text(end));
+      result.emplace_back("No ops wait for each other in a cycle.");
       break;
     case Verdict::kMismatch:
       result.push_back(rest());

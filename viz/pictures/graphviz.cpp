@@ -265,7 +265,8 @@ PictureFormat picture_format(std::string_view path) {
   }
   throw DrawingError(
       models::Code::kPictureFormat,
-      fmt::format("'{}' has no known picture format: use .svg, .png, .pdf or .dot", path));
+      fmt::format("'{}' has no known picture format: use .svg, .png, .pdf or .dot", path),
+      path.ends_with(".html") ? "'pipesim run' and 'pipesim check' write a page: --html FILE" : "");
 }
 
 std::string label_text(std::string_view text) {

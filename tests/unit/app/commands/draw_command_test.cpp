@@ -299,6 +299,8 @@ TEST_CASE("usage of draw is checked before anything is read", "[app][draw]") {
   CHECK(contains(said({"draw", "none.yaml"}), "'pipesim draw' needs '--output FILE'"));
   CHECK(contains(said({"draw", "none.yaml", "-o", "a.jpg"}),
                  "'a.jpg' has no known picture format: use .svg, .png, .pdf or .dot"));
+  CHECK(contains(said({"draw", "none.yaml", "-o", "a.html"}),
+                 "help: 'pipesim run' and 'pipesim check' write a page: --html FILE"));
   CHECK(contains(said({"draw", "none.yaml", "--what", "all", "-o", "a.svg"}),
                  "invalid value 'all' for '--what'\n  help: possible values: timeline, wait-for, "
                  "tasks, stages, memory"));
