@@ -52,8 +52,8 @@ class LanesPicture {
     if (y_ > kPageHeight && !all) {
       throw DrawingError(
           models::Code::kPictureSize,
-          "what differs between these ranks takes more than a page: choose some ranks, as in "
-          "--ranks 0..3, or draw it however long it is with --all");
+          "what differs between these ranks takes more than a page: choose fewer ranks, as in "
+          "--ranks 0, or draw it however long it is with --all");
     }
     scene_.set_height(y_ + 6);
     return std::move(scene_);
