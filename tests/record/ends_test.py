@@ -85,7 +85,7 @@ class Ends(unittest.TestCase):
 
         for looks in (False, True):
             says = " ".join(record(job, ranks=2, args=[looks]).check().rests_on)
-            self.assertEqual(looks, "which of them came first" in says, says)
+            self.assertEqual(looks, "2 free answers (2 store calls)" in says, says)
 
     def test_a_store_of_another_size_is_refused(self):
         def job():
