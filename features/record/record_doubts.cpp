@@ -12,6 +12,13 @@
 #include "features/record/thread_order.hpp"
 
 namespace pipesim::models {
+namespace {
+
+bool is_outside(const RankRecord& rank) {
+  return rank.end.kind == RecordEnd::Kind::kCut && rank.end.cut == RecordEnd::Cut::kOutside;
+}
+
+}  // namespace
 
 RecordDoubts record_doubts(const Record& record, RecordRules rules,
                            std::vector<std::string> basis) {
@@ -38,6 +45,9 @@ RecordDoubts record_doubts(const Record& record, RecordRules rules,
   const std::vector<std::string>& all = doubts.rests_on;
   if (std::find(all.begin(), all.end(), kRunningThreadsBasis) != all.end()) {
     doubts.hang = "another thread may end the hang";
+  }
+  if (std::any_of(record.ranks.begin(), record.ranks.end(), is_outside)) {
+    doubts.hang = "a rank that is outside torch.distributed may come back";
   }
   if (std::any_of(all.begin(), all.end(),
                   [](const std::string& basis) { return basis.starts_with(kIncompleteBasis); })) {
