@@ -249,7 +249,7 @@ bool joins_at_first_op(const Plan& plan, ActorId id) {
   if (actor.collective.valid()) {
     return is_made_later(plan.collectives[actor.collective].communicator);
   }
-  if (is_made_later(actor.communicator)) return true;
+  if (!actor.drains && is_made_later(actor.communicator)) return true;
   const auto calls = plan.calls_of(id);
   return std::any_of(calls.begin(), calls.end(),
                      [&](CallId call) { return is_made_later(plan.calls[call].communicator); });

@@ -151,6 +151,13 @@ ActorId PlanBuilder::add_step(const StepSpec& spec) {
   actor.signal = spec.signal;
   actor.lock = spec.lock;
   actor.communicator = spec.communicator;
+  const bool ends_calls = spec.role == Role::kAbort || spec.role == Role::kDrain;
+  PIPESIM_CHECK(!ends_calls || spec.communicator.valid());
+  actor.drains = ends_calls || (spec.role == Role::kMeet && spec.drains);
+  if (actor.drains && (spec.role != Role::kAbort || spec.drains)) {
+    drains_.push_back(ActorId{plan_.actors.size()});
+  }
+  plan_.aborts = plan_.aborts || spec.role == Role::kAbort;
   actor.times = spec.times;
   actor.timeout = spec.timeout;
   PIPESIM_CHECK((spec.role == Role::kMeet) == spec.meeting.valid());
@@ -397,6 +404,7 @@ Plan PlanBuilder::build() {
   const std::vector<EdgeId> edge_ids = lay_out_edges(register_ids);
   lay_out_inputs(edge_ids);
   lay_out_users();
+  lay_out_drained();
   lay_out_devices();
   lay_out_afters();
   lay_out_channels();
@@ -535,7 +543,9 @@ void PlanBuilder::lay_out_users() {
     if (actor.collective.valid()) {
       users.emplace_back(plan_.collectives[actor.collective].communicator.value, id);
     }
-    if (actor.communicator.valid()) users.emplace_back(actor.communicator.value, id);
+    if (actor.communicator.valid() && !actor.drains) {
+      users.emplace_back(actor.communicator.value, id);
+    }
     const std::size_t first = users.size();
     for (const CallId call : plan_.calls_of(id)) {
       const std::pair<std::uint32_t, ActorId> user(plan_.calls[call].communicator.value, id);
@@ -555,6 +565,25 @@ void PlanBuilder::lay_out_users() {
   plan_.communicator_users.resize(users.size());
   for (std::size_t i = 0; i < users.size(); ++i) {
     plan_.communicator_users[positions[i]] = users[i].second;
+  }
+}
+
+// Sets the streams of steps that wait for the calls of a communicator: those on which their rank
+// has such calls.
+void PlanBuilder::lay_out_drained() {
+  for (const ActorId id : std::exchange(drains_, {})) {
+    Actor& actor = plan_.actors[id];
+    const Communicator& communicator = plan_.communicators[actor.communicator];
+    std::vector<StreamId> streams;
+    for (std::uint32_t u = communicator.users; u < communicator.users_end; ++u) {
+      const Actor& user = plan_.actors[plan_.communicator_users[u]];
+      if (user.rank == actor.rank && user.stream.valid()) streams.push_back(user.stream);
+    }
+    std::sort(streams.begin(), streams.end());
+    streams.erase(std::unique(streams.begin(), streams.end()), streams.end());
+    actor.streams = static_cast<std::uint32_t>(plan_.synchronized.size());
+    plan_.synchronized.insert(plan_.synchronized.end(), streams.begin(), streams.end());
+    actor.streams_end = static_cast<std::uint32_t>(plan_.synchronized.size());
   }
 }
 

@@ -41,6 +41,8 @@ enum class Role : std::uint8_t {
   kUnlock,
   kCreate,  // initializes a communicator
   kMeet,    // waits for some streams, then for the hosts of other ranks [9.7]
+  kAbort,   // ends the calls of its rank on a communicator, and waits until they are done [9.9]
+  kDrain,   // waits until the calls of its rank on a communicator are done [9.9]
   kCount,   // the number of roles
 };
 inline constexpr std::size_t kRoleCount = static_cast<std::size_t>(Role::kCount);
@@ -103,6 +105,12 @@ inline constexpr std::array<RoleFacts, kRoleCount> kRoles = {{
      .on_host = true,
      .only_waits = true},
     {.kind = Role::kMeet, .name = "meet", .on_host = true, .blocks = true},
+    {.kind = Role::kAbort,
+     .name = "abort",
+     .on_host = true,
+     .blocks = true,
+     .obstacle = "a rank aborts a communicator"},
+    {.kind = Role::kDrain, .name = "drain", .on_host = true, .blocks = true},
 }};
 static_assert(has_row_per_kind(kRoles), "each role has its row, in their order");
 
@@ -160,6 +168,7 @@ struct alignas(64) Actor {
   bool sends_at_launch : 1 = false;    // whether some of its messages leave at launch
   bool sends_at_end : 1 = false;
   bool in_library : 1 = false;  // whether its rank is inside its library meanwhile [9.5]
+  bool drains : 1 = false;  // kAbort, kDrain, kMeet: whether it names a communicator to drain [9.9]
   // Number of ops that the actor can be ready for: `ops`, plus one for a source that waits for
   // outside input [3.1].
   std::uint32_t wanted = 0;
@@ -183,12 +192,15 @@ struct alignas(64) Actor {
   std::uint32_t kernel_slots = 0;  // kOp, kCalls: kernel slots that an op needs on its device [5.3]
   std::uint32_t gang = 1;          // slots that an op takes at a time; divides `kernel_slots`
   bool collects = false;           // kCalls: whether one of its calls is collective and needs slots
-  bool unordered = false;       // kCalls: whether it is in no launch order, except for room [5.3]
-  SignalId signal;              // kRecord, kWait, kAwait, kSet: the signal to fire or to wait for
-  LockId lock;                  // kLock, kUnlock: the lock
-  CommunicatorId communicator;  // kCreate; kMeet: communicator to initialize first, or none
-  std::uint32_t times = 0;      // kAwait of a signal that hosts set: number of firings to wait for
-  std::uint32_t streams = 0;    // kSynchronize, kMeet: range in Plan::synchronized, ascending
+  bool unordered = false;  // kCalls: whether it is in no launch order, except for room [5.3]
+  SignalId signal;  // kRecord, kWait, kAwait, kSet: the signal to fire or to wait for
+  LockId lock;      // kLock, kUnlock: the lock
+  // kCreate; kMeet: communicator to initialize first, or none. If `drains`: communicator whose
+  // calls the step waits for.
+  CommunicatorId communicator;
+  std::uint32_t times = 0;  // kAwait of a signal that hosts set: number of firings to wait for
+  // kSynchronize, kMeet, kDrain, kAbort that waits: range in Plan::synchronized, ascending
+  std::uint32_t streams = 0;
   std::uint32_t streams_end = 0;
   std::uint32_t needs = 0;  // kCalls, kMeet: range in Plan::needs: [needs, needs_end)
   std::uint32_t needs_end = 0;
@@ -507,6 +519,7 @@ struct Plan {
   bool open = false;           // whether some communicator is open
   bool in_calls = false;       // whether calls of some communicator advance in calls only
   bool faulty = false;         // whether faults or timeouts (rules.md, 10) can occur
+  bool aborts = false;         // whether some step aborts a communicator [9.9]
   std::uint64_t op_count = 0;  // number of ops of all actors
 
   IdRange<RegisterId> registers_of(ActorId actor) const {
@@ -568,6 +581,7 @@ struct StepSpec {
   SignalId signal;
   LockId lock;
   CommunicatorId communicator;
+  bool drains = false;  // kMeet: whether it waits for the communicator's calls; kAbort: the same
   std::uint32_t times = 0;
   Duration timeout;  // host steps only
   MeetingId meeting;
@@ -738,6 +752,7 @@ class PlanBuilder {
   std::vector<EdgeId> lay_out_edges(const std::vector<RegisterId>& register_ids);
   void lay_out_inputs(const std::vector<EdgeId>& edge_ids);
   void lay_out_users();
+  void lay_out_drained();
   std::uint32_t member_of(CommunicatorId id, RankId rank) const;
   void lay_out_devices();
   void lay_out_afters();
@@ -756,6 +771,7 @@ class PlanBuilder {
   std::vector<PendingConsumer> consumers_;
   std::vector<std::pair<ActorId, After>> afters_;
   std::vector<std::pair<ActorId, MeetingId>> meets_;
+  std::vector<ActorId> drains_;  // steps that wait for calls on their communicator
   // One thread per distinct program, keyed by the hash of the program.
   std::unordered_multimap<std::size_t, ThreadId> programs_;
 };

@@ -35,6 +35,7 @@ State State::initial(const Plan& plan) {
   state.joined.assign(plan.join_count, 0);
   state.arrived.assign(plan.communicator_ranks.size(), 0);
   state.in_round.assign(plan.communicator_ranks.size(), CallId());
+  if (plan.aborts) state.aborted.assign(plan.communicator_ranks.size(), 0);
   if (plan.open) {
     state.rounds = IdVector<CommunicatorId, Rounds>(plan.communicators.size());
     state.seqs.assign(plan.communicator_ranks.size(), 0);

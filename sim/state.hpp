@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 #include "sim/assert.hpp"
@@ -166,6 +167,17 @@ class StreamQueue {
     }
     if (last_ % StreamBlocks::kWords == StreamBlocks::kItems) make_space(blocks);
     blocks.at(last_++) = item;
+  }
+
+  /// Inserts `item` before item `index`, which is not the head. Cost: linear in the queue.
+  void insert(StreamBlocks& blocks, std::uint32_t index, StreamItem item) {
+    PIPESIM_DCHECK(index > 0 && index <= size_);
+    std::uint32_t at = first_;
+    for (std::uint32_t i = 1; i < size_; ++i) {
+      if (i >= index) std::swap(blocks.at(at), item);
+      at = blocks.behind(at);
+    }
+    push(blocks, item);
   }
 
   StreamItem pop(StreamBlocks& blocks) {
@@ -368,7 +380,7 @@ struct ThreadState {
   std::uint32_t next_op = 0;  // programs: index of the next op
   // kAwait: number of firings to wait for; kMeet: number of the awaited arrival.
   std::uint32_t needed = 0;
-  std::uint32_t marks = 0;  // kSynchronize, kMeet: number of marks still in streams
+  std::uint32_t marks = 0;  // kSynchronize, kMeet, kDrain, kAbort: number of marks in streams
   std::uint32_t unmet = 0;  // number of meetings to wait for
   ThreadId next_in_line;
   // Timers (10.5): of the current host step, and of the communicator init that blocks the thread.
@@ -387,6 +399,7 @@ struct CommunicatorState {
   bool mismatched = false;
   CallId first;               // first call to arrive
   std::uint32_t stalled = 0;  // number of arrived calls in State::stalled
+  bool broken = false;  // whether some rank has aborted the communicator (9.9)
 };
 
 /// A call of op `k`: of a message that no recv has taken, or the first call at a sequence number.
@@ -451,6 +464,7 @@ enum class CallStage : std::uint8_t {
   kRunning,
   kHangs,  // runs forever on a link that is down (10.4)
   kShort,  // a recv that never ends, because its send had too little or too much data (9.5)
+  kCut,    // never ends, because a rank aborted the communicator while the call ran (9.9)
   kDone,   // done, until the next op starts
 };
 
@@ -509,6 +523,9 @@ class State {
   std::vector<std::uint32_t> joined;  // by Need::join: number of the arrival; 0: none
   std::vector<std::uint8_t> arrived;  // by Plan::communicator_ranks: 1 if arrived at the init
   std::vector<CallId> in_round;       // by Plan::communicator_ranks: the arrived call
+  // By Plan::communicator_ranks: 1 if the rank has aborted the communicator (9.9). Empty if the
+  // plan has no step that does.
+  std::vector<std::uint8_t> aborted;
   // Open communicators only; empty if the plan has none.
   IdVector<CommunicatorId, Rounds> rounds;
   std::vector<std::uint32_t> seqs;  // by Plan::communicator_ranks: sequence numbers reached

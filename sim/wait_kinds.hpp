@@ -34,6 +34,7 @@ enum class WaitKind : std::uint8_t {
   kProgress,  // the next call of a rank, in which its library advances
   kDeadRank,
   kFailedLink,
+  kAborted,    // a rank that has aborted the communicator
   kRequires,   // the end of an op (GOAL `requires`, docs/reference/goal.md)
   kIRequires,  // the start of an op (GOAL `irequires`)
   kCallOrder,  // diagnosis of a real job: a later call of the same rank (docs/how-to/diagnose.md)
@@ -115,6 +116,7 @@ inline constexpr std::array<WaitKindFacts, kWaitKindCount> kWaitKinds = {{
     {.kind = WaitKind::kProgress, .name = "progress"},
     {.kind = WaitKind::kDeadRank, .name = "dead rank", .absence = Absence::kDead},
     {.kind = WaitKind::kFailedLink, .name = "failed link", .absence = Absence::kUnreachable},
+    {.kind = WaitKind::kAborted, .name = "aborted communicator"},
     {.kind = WaitKind::kRequires, .name = "requires"},
     {.kind = WaitKind::kIRequires, .name = "irequires"},
     {.kind = WaitKind::kCallOrder, .name = "order of calls"},

@@ -444,8 +444,14 @@ void lint_meetings(const TaskGraph& graph, std::vector<LintFinding>& findings) {
     if (!actor.step) continue;
     const StepTemplate& step = *actor.step;
     const bool creates = step.role == sim::Role::kCreate;
-    const bool splits = !step.calls.empty() && (step.calls[0].operation == Operation::kSplit ||
-                                                step.calls[0].operation == Operation::kDestroy);
+    const auto meets = [&](Operation operation) {
+      if (operation == Operation::kDestroy || operation == Operation::kFinalize) {
+        return graph.destroy_meets;
+      }
+      return operation == Operation::kSplit || operation == Operation::kSuspend ||
+             operation == Operation::kResume;
+    };
+    const bool splits = !step.calls.empty() && meets(step.calls[0].operation);
     if (!creates && !splits) continue;
     const std::uint32_t communicator = creates ? step.communicator : step.calls[0].communicator;
     std::vector<std::uint32_t> without = ranks_without(graph, actor, communicator);

@@ -45,7 +45,7 @@ void SplitLint::do_calls(std::uint32_t index) {
   }
   for (const CallTemplate& call : calls) {
     const CommunicatorTemplate& communicator = graph_.communicators[call.communicator];
-    if (communicator.on_host || call.operation == Operation::kDestroy) continue;
+    if (communicator.on_host || is_of_host(call.operation)) continue;
     const Group& group = graph_.groups[communicator.group];
     const std::uint32_t list = group.list_of(rank_);
     if (list == kNoIndex || group.lists[list].size() < 2) continue;

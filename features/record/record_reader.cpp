@@ -554,7 +554,7 @@ void RankReader::read_call(Fields& fields, RecordEntry& entry) {
   entry.kind = EntryKind::kCall;
   const std::string name = fields.text("call", std::nullopt);
   const std::optional<Operation> operation = models::find_operation(name);
-  if (!operation || *operation == Operation::kSplit || *operation == Operation::kDestroy) {
+  if (!operation || is_of_host(*operation)) {
     fields.must_be("call", "a collective, send or recv");
   }
   entry.operation = *operation;

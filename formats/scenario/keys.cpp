@@ -83,6 +83,10 @@ constexpr Key kScenarioRows[] = {
      "start, "
      "and `nccl-legacy` sends all messages over them",
      "off"},
+    {"nccl", "'2.30'|'2.31'",
+     "Version of NCCL: `2.31` and later, in which ranks of a host meet in `destroy` and "
+     "`finalize`, or `2.30` and earlier",
+     "2.31"},
     {"communicators", "communicators",
      "When communicators are initialized, and communicators that several collectives share"},
     {"device", "device", "Concurrency limits of each device"},

@@ -279,9 +279,8 @@ void ProgramReader::read_known_step(MapReader& map, const YamlValue& value, cons
   actor.step.emplace();
   actor.launch_overhead = defaults_.launch_overhead;
   split_parts_.reset();
-  ends_.reset();
-  const bool known = read_finalize(map, actor, inner, steps) || read_symmetric(map, actor, inner) ||
-                     read_device_step(map, actor, inner);
+  const bool known = read_abort_or_shrink(map, actor, inner, steps) ||
+                     read_symmetric(map, actor, inner) || read_device_step(map, actor, inner);
   if (!known) read_host_step(map, actor);
   check_ended(actor, inner);
   if (!read_common(map, actor)) return;

@@ -154,8 +154,12 @@ class ProgramReader {
   bool read_symmetric(MapReader& map, models::ActorTemplate& actor, const Context& context);
   void set_symmetric(std::string_view word, std::uint32_t communicator,
                      models::ActorTemplate& actor, const Context& context);
-  bool read_finalize(MapReader& map, models::ActorTemplate& actor, const Context& context,
-                     Steps& steps);
+  bool read_abort_or_shrink(MapReader& map, models::ActorTemplate& actor, const Context& context,
+                            Steps& steps);
+  models::ActorTemplate communicator_step(const YamlValue& name, models::Operation operation,
+                                          const models::ActorTemplate& like);
+  void add_before(models::ActorTemplate step, const Context& context, Steps& steps);
+  void refuse_on_host(const models::CallTemplate& call);
   void check_ended(const models::ActorTemplate& actor, const Context& context);
   void read_synchronize(const YamlValue& value, models::ActorTemplate& actor);
   void read_input(MapReader& map, models::ActorTemplate& actor);
@@ -191,16 +195,16 @@ class ProgramReader {
   std::optional<std::vector<Part>> split_parts_;
   std::vector<std::pair<std::uint32_t, PendingWait>> pending_waits_;  // actor, wait
   std::size_t open_loops_ = 0;  // number of open loops with an index
-  // A communicator that a step has finalized or aborted, with the step's thread, ranks and place.
+  // A communicator that a step has finalized, aborted or revoked, with the step's thread, ranks and
+  // place.
   struct Ended {
     std::uint32_t communicator = 0;
+    models::Operation by = models::Operation::kAbort;
     std::uint32_t thread = 0;
     models::RankSet on;
     models::Place place;
-    bool finalized = false;  // whether a later destroy is allowed
   };
   std::vector<Ended> ended_;
-  std::optional<Ended> ends_;  // communicator that the current step ends
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<MadeStep>>
       made_;  // steps made by loops, by line and column
   using NamedPlace = std::tuple<std::uint32_t, std::uint32_t, std::string, std::uint32_t>;

@@ -80,6 +80,7 @@ bool ProgramReader::read_calls(MapReader& map, ActorTemplate& actor, const Conte
   if (split_parts_ && split_parts_->empty()) return true;  // no rank has the step
   if (step.calls.empty() || step.calls.front().communicator == kNoIndex) return true;
   const CallTemplate& first = step.calls.front();
+  refuse_on_host(first);
   const models::CommunicatorTemplate& used = graph_.communicators[first.communicator];
   if (actor.name.empty())
     actor.name = fmt::format("{} {}", operation_name(first.operation), used.name);
@@ -160,7 +161,8 @@ void ProgramReader::add_call(CallTemplate call, const RankSet& on, StepTemplate&
 
 bool ProgramReader::read_one_call(MapReader& map, CallTemplate& call) {
   std::vector<std::string> words = models::collective_names();
-  words.insert(words.end(), {"send", "recv", "split", "destroy"});
+  words.insert(words.end(), {"send", "recv", "split", "destroy", "finalize", "revoke", "suspend",
+                             "resume", "drain"});
   for (const std::string& word : words) {
     const auto value = map.take(word);
     if (!value) continue;
@@ -380,9 +382,6 @@ void ProgramReader::read_host_step(MapReader& map, ActorTemplate& actor) {
     read_synchronize(*streams, actor);
   } else if (named("load", Role::kSynchronize)) {
     step.only_cold = true;
-  } else if (const auto aborted = named("abort", Role::kWork)) {
-    ends_ = Ended();
-    ends_->communicator = names_.communicator(*aborted, false);
   } else if (const auto raised = named("raise", Role::kWork)) {
     actor.name = "raise";
     step.dies = raised->is_scalar() ? std::string(raised->text()) : "an exception";
@@ -409,50 +408,113 @@ void ProgramReader::create_later(std::uint32_t communicator) {
   graph_.communicators[communicator].init.at_first_use = true;
 }
 
-// Reads `finalize`: the host waits for the stream, then the hosts of all ranks meet.
-bool ProgramReader::read_finalize(MapReader& map, ActorTemplate& actor, const Context& context,
-                                  Steps& steps) {
-  const auto value = map.take("finalize");
-  if (!value) return false;
-  const std::uint32_t communicator = names_.communicator(*value, false);
-  StepTemplate& step = *actor.step;
-  step.role = Role::kCalls;
-  actor.name = fmt::format("finalize {}", values_.word(*value).value_or(""));
-  if (communicator == kNoIndex) return true;
-  ends_ = Ended();
-  ends_->communicator = communicator;
-  ends_->finalized = true;
+// Marks a communicator// Returns a step in which the host does something to a communicator.
+ActorTemplate ProgramReader::communicator_step(const YamlValue& name, Operation operation,
+                                               const ActorTemplate& like) {
+  ActorTemplate step = like;
+  step.step->role = Role::kCalls;
+  step.name = fmt::format("{} {}", operation_name(operation), values_.word(name).value_or(""));
+  step.blocking = true;
   CallTemplate call;
-  call.place = actor.place;
-  call.communicator = communicator;
-  const std::uint32_t stream = names_.stream_of_calls(call);
-  if (!graph_.streams[stream].on_host) {
-    ActorTemplate wait;
-    wait.place = actor.place;
-    wait.name = fmt::format("synchronize {}", graph_.streams[stream].name);
-    wait.launch_overhead = actor.launch_overhead;
-    wait.step.emplace();
-    wait.step->role = Role::kSynchronize;
-    wait.step->streams.push_back(stream);
-    add_step(std::move(wait), {}, context, steps);
+  call.place = name.place();
+  call.operation = operation;
+  call.communicator = names_.communicator(name, false);
+  if (call.communicator == kNoIndex) return step;
+  step.stream = names_.stream_of_calls(call);
+  refuse_on_host(call);
+  step.step->calls.push_back(std::move(call));
+  return step;
+}
+
+// Adds a step that comes before the step that is being read and stems from the same map.
+void ProgramReader::add_before(ActorTemplate step, const Context& context, Steps& steps) {
+  check_ended(step, context);
+  calls_on_ = {context.on};
+  if (!step.step->calls.empty()) add_step(std::move(step), {}, context, steps);
+}
+
+// Reads `abort`, also of several communicators in one NCCL group: all calls end before the host
+// waits for any of them. Reads `shrink`; `into` creates a communicator of the ranks that stay.
+bool ProgramReader::read_abort_or_shrink(MapReader& map, ActorTemplate& actor,
+                                         const Context& context, Steps& steps) {
+  if (const auto shrunk = map.take("shrink")) {
+    ActorTemplate shrink = communicator_step(*shrunk, Operation::kShrink, actor);
+    const auto aborts = map.take("aborts");
+    const bool ends_calls = aborts && values_.truth(*aborts).value_or(false);
+    for (CallTemplate& call : shrink.step->calls) call.aborts = ends_calls;
+    const auto into = map.take("into");
+    if (!into) {
+      actor = std::move(shrink);
+      calls_on_ = {context.on};
+      return true;
+    }
+    add_before(std::move(shrink), context, steps);
+    actor.step->role = Role::kCreate;
+    actor.step->communicator = names_.communicator(*into, false);
+    actor.name = fmt::format("create {}", values_.word(*into).value_or(""));
+    create_later(actor.step->communicator);
+    return true;
   }
-  call.operation = Operation::kBarrier;
-  call.communicator = names_.hosts_of(communicator);
-  actor.stream = names_.stream_of_calls(call);
-  actor.blocking = true;
-  step.calls.push_back(std::move(call));
+  const auto aborted = map.take("abort");
+  if (!aborted) return false;
+  const auto waits = map.take("waits");
+  const std::vector<YamlValue> items = listed(*aborted);
+  const bool several = items.size() > 1;
+  for (const YamlValue& item : items) {
+    ActorTemplate abort = communicator_step(item, Operation::kAbort, actor);
+    for (CallTemplate& call : abort.step->calls) {
+      call.waits = !several && (!waits || values_.truth(*waits).value_or(true));
+    }
+    if (several) add_before(std::move(abort), context, steps);
+    if (!several) actor = std::move(abort);
+  }
+  for (std::size_t i = 0; several && i + 1 < items.size(); ++i) {
+    add_before(communicator_step(items[i], Operation::kDrain, actor), context, steps);
+  }
+  if (several) actor = communicator_step(items.back(), Operation::kDrain, actor);
+  actor.step->role = Role::kCalls;
   calls_on_ = {context.on};
   return true;
 }
 
+// Reports what only NCCL does to a communicator, on a communicator of the host.
+void ProgramReader::refuse_on_host(const CallTemplate& call) {
+  const models::CommunicatorTemplate& communicator = graph_.communicators[call.communicator];
+  const bool works = !is_of_host(call.operation) || call.operation == Operation::kDestroy ||
+                     call.operation == Operation::kFinalize ||
+                     call.operation == Operation::kSplit || call.operation == Operation::kDrain;
+  if (works || !communicator.on_host) return;
+  diagnostics().error(call.place, models::Code::kConflictingKeys,
+                      fmt::format("'{}' needs a communicator of NCCL, but '{}' is one of the host",
+                                  operation_name(call.operation), communicator.name));
+}
+
+namespace {
+
+// Whether a rank can use a communicator in this way after `end`.
+bool is_allowed_after(Operation end, Operation use) {
+  if (use == Operation::kAbort || use == Operation::kDrain) return true;
+  if (end == Operation::kFinalize) return use == Operation::kDestroy;
+  return end == Operation::kRevoke &&
+         (use == Operation::kDestroy || use == Operation::kSplit || use == Operation::kShrink);
+}
+
+const char* participle(Operation end) {
+  return end == Operation::kFinalize ? "finalized"
+         : end == Operation::kRevoke ? "revoked"
+                                     : "aborted";
+}
+
+}  // namespace
+
 // Reports the use of a communicator after its end on the same thread. The order between threads
 // does not follow from the file.
 void ProgramReader::check_ended(const ActorTemplate& actor, const Context& context) {
-  const auto check = [&](std::uint32_t communicator, bool destroys) {
+  const auto check = [&](std::uint32_t communicator, Operation use) {
     for (const Ended& ended : ended_) {
       if (ended.communicator != communicator || ended.thread != context.thread) continue;
-      if ((ended.finalized && destroys) || models::both(ended.on, context.on).empty()) continue;
-      const char* what = ended.finalized ? "finalized" : "aborted";
+      if (is_allowed_after(ended.by, use) || models::both(ended.on, context.on).empty()) continue;
+      const char* what = participle(ended.by);
       diagnostics()
           .error(actor.place, models::Code::kUseAfter,
                  fmt::format("communicator '{}' is used after it was {}",
@@ -461,16 +523,13 @@ void ProgramReader::check_ended(const ActorTemplate& actor, const Context& conte
       return;
     }
   };
-  check(actor.step->communicator, false);
+  check(actor.step->communicator, Operation::kAllReduce);
   for (const CallTemplate& call : actor.step->calls) {
-    check(call.communicator, call.operation == Operation::kDestroy);
+    if (call.communicator == kNoIndex) continue;
+    check(call.communicator, call.operation);
+    if (call.operation != Operation::kFinalize && !aborts(call.operation)) continue;
+    ended_.push_back({call.communicator, call.operation, context.thread, context.on, actor.place});
   }
-  if (!ends_ || ends_->communicator == kNoIndex) return;
-  check(ends_->communicator, !ends_->finalized);
-  ends_->thread = context.thread;
-  ends_->on = context.on;
-  ends_->place = actor.place;
-  ended_.push_back(*std::exchange(ends_, std::nullopt));
 }
 
 // Reads `synchronize`. `device` means all streams of the rank's devices; the step then names no

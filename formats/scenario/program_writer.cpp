@@ -198,6 +198,8 @@ void StepWriter::write_call(const CallTemplate& call, YamlNode& map) const {
   }
   if (!call.name.empty()) map.add("name", YamlNode::text(call.name));
   if (call.registered) map.add("registered", truth(true));
+  if (call.aborts) map.add("aborts", truth(true));
+  if (!call.waits) map.add("waits", truth(false));
   const bool barrier = call.operation == models::Operation::kBarrier;
   const bool says_bytes = call.sized || call.bytes != Expr() || (call.timed && !barrier);
   if (says_bytes) map.add("bytes", expression(call.bytes, ValueType::kBytes));

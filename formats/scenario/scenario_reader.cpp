@@ -487,6 +487,9 @@ void ScenarioReader::read_backend(MapReader& map) {
   defaults_.sends_empty = options_.sends_empty_parts.value_or(backend && name == "nccl2");
   defaults_.of_nccl = backend && !defaults_.on_host;
   if (bound) graph_.init.said = true;
+  if (const auto nccl = map.take("nccl")) {
+    graph_.destroy_meets = values_.one_of(*nccl, map.words("nccl")).value_or("2.31") != "2.30";
+  }
   graph_.process_groups = {backend ? name : std::string(), bound, false, defaults_.sends_empty};
 }
 

@@ -86,6 +86,7 @@ std::string ScenarioWriter::run() {
     const bool contract = graph_.nccl_mode == models::NcclMode::kContract;
     top.add("reading", YamlNode::text(contract ? "contract" : "real"));
   }
+  if (!graph_.destroy_meets) top.add("nccl", YamlNode::text("2.30"));
   if (graph_.memory) top.add("memory", expression(*graph_.memory, ValueType::kBytes));
   add("groups", groups());
   if (graph_.processes.group != kNoIndex) {

@@ -159,11 +159,35 @@ constexpr Key kCommunicatorStepRows[] = {
      "Splits this communicator: synchronizes the hosts of all its ranks, independently of the "
      "order of their calls (`ncclCommSplit`)"},
     {"destroy", "name",
-     "Destroys this communicator: waits for its stream, then for its ranks of the same host; it "
-     "cannot be used again"},
+     "Destroys this communicator: waits for the rank's calls on it and, from NCCL 2.31 on, for its "
+     "ranks of the same host; it cannot be used again. After `finalize` or `revoke` it waits for "
+     "nobody. gloo waits for the rank's collectives only"},
     {"finalize", "name",
-     "Finalizes this communicator: waits for its stream, then for the hosts of all its ranks; it "
-     "can only be destroyed then (`ncclCommFinalize`)"},
+     "Finalizes this communicator: waits as `destroy` does; it can only be destroyed or aborted "
+     "then (`ncclCommFinalize`)"},
+    {"revoke", "name",
+     "Ends the rank's calls on this communicator, as `abort` does; then it can be destroyed, split "
+     "or shrunk (`ncclCommRevoke`)"},
+    {"suspend", "name",
+     "Waits until the device is idle, then for the hosts of all ranks (`ncclCommSuspend`)"},
+    {"resume", "name", "Waits for the hosts of all ranks (`ncclCommResume`)"},
+    {"drain", "name", "Waits for the rank's calls on this communicator"},
+};
+constexpr Key kAbortRows[] = {
+    {"abort", "name|[name]?",
+     "Ends the rank's calls on this communicator, also running ones, and waits until they and all "
+     "that precedes them in their streams are done (`ncclCommAbort`). Calls of other ranks that "
+     "need them never end. Several communicators are aborted as in one NCCL group: all their calls "
+     "end before the host waits"},
+    {"waits", "on/off", "off: ends the calls, but does not wait", "on"},
+};
+constexpr Key kShrinkRows[] = {
+    {"shrink", "name",
+     "Waits for the rank's calls on this communicator, for a smaller one of the ranks that have "
+     "this step (`ncclCommShrink`)"},
+    {"aborts", "on/off", "on: ends these calls first, as `abort` does (`NCCL_SHRINK_ABORT`)",
+     "off"},
+    {"into", "name", "The communicator that it makes: a `create` of this communicator follows"},
 };
 constexpr Key kSymmetricStepRows[] = {
     {"register", "name",
@@ -209,9 +233,6 @@ constexpr Key kPauseRows[] = {
     {"lock", "name", "Takes a lock of the process, such as the GIL; first come, first served"},
     {"unlock", "name", "Releases a lock of the process"},
     {"create", "name", "Initializes this communicator here: waits for all its ranks"},
-    {"abort", "name",
-     "Aborts this communicator: waits for nobody; it cannot be used again (`ncclCommAbort`). What "
-     "is pending on it stays pending"},
     {"raise", "name", "The rank dies here of this exception"},
     {"exit", "name", "The rank exits here with this status"},
 };
@@ -289,16 +310,20 @@ constexpr KeyTable kRecvStep{"recv_step",
                              1};
 constexpr KeyTable kCommunicatorStep{"communicator_step",
                                      kA,
-                                     "A call that splits, finalizes or destroys a communicator",
+                                     "A step of the host that changes a communicator",
                                      kCommunicatorStepRows,
                                      {&kMoves, &kAlgorithm, &kOnStream, &kSlot, &kWhere, &kStep},
-                                     3};
+                                     std::size(kCommunicatorStepRows)};
 constexpr KeyTable kSymmetricStep{"symmetric_step",
                                   kA,
                                   "A step about windows or symmetric memory",
                                   kSymmetricStepRows,
                                   {&kWhere, &kStep},
                                   std::size(kSymmetricStepRows)};
+constexpr KeyTable kAbortStep{"abort_step",      kA, "An abort of communicators", kAbortRows,
+                              {&kWhere, &kStep}, 1};
+constexpr KeyTable kShrinkStep{
+    "shrink_step", kA, "A communicator without some ranks", kShrinkRows, {&kWhere, &kStep}, 1};
 constexpr KeyTable kHostStep{
     "host_step", kA, "Work of the host", kHostStepRows, {&kTimeout, &kWhere, &kStep}, 1};
 constexpr KeyTable kPause{
@@ -314,9 +339,10 @@ constexpr KeyTable kInputStep{"input_step",
                               {&kOutsideInput, &kTimeout, &kWhere, &kStep},
                               1};
 constexpr const KeyTable* kSteps[] = {
-    &kRepeat,           &kBlock,         &kBlockCall,    &kAgain,          &kCompute,  &kEventStep,
-    &kGroupStep,        &kCallStep,      &kExchangeStep, &kRootedCallStep, &kSendStep, &kRecvStep,
-    &kCommunicatorStep, &kSymmetricStep, &kHostStep,     &kPause,          &kGet,      &kInputStep};
+    &kRepeat,           &kBlock,     &kBlockCall,    &kAgain,          &kCompute,  &kEventStep,
+    &kGroupStep,        &kCallStep,  &kExchangeStep, &kRootedCallStep, &kSendStep, &kRecvStep,
+    &kCommunicatorStep, &kAbortStep, &kShrinkStep,   &kSymmetricStep,  &kHostStep, &kPause,
+    &kGet,              &kInputStep};
 
 constexpr Key kCallNameRows[] = {
     {"name", "name", "Name in reports, beside that of the group; may have expressions in it"},

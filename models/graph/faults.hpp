@@ -124,7 +124,7 @@ struct Faults {
 struct TimeoutRules {
   std::int64_t watchdog_ns = 0;    // limit for calls on devices, from their launch
   std::int64_t poll_ns = 0;        // interval at which the watchdog checks
-  std::int64_t heartbeat_ns = 0;   // limit for hosts that connect at first use
+  std::int64_t heartbeat_ns = 0;   // half the limit for hosts that load a kernel
   std::int64_t store_ns = 0;       // limit for host waits: keys, communicator init, host calls
   std::int64_t launcher_ns = 0;    // delay from a death until the launcher kills the other ranks
   bool launcher_ends_job = false;  // whether the launcher kills all ranks, not only its host's
@@ -140,8 +140,8 @@ inline constexpr Field<TimeoutRules> kFields<TimeoutRules>[] = {
      "none"},
     {"poll", timeout(&TimeoutRules::poll_ns), "The watchdog looks at multiples of it"},
     {"heartbeat", timeout(&TimeoutRules::heartbeat_ns),
-     "A host that waits this long at the first use of a connection dies: nothing is enqueued that "
-     "a watchdog could see (`TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC`, 480 s)",
+     "A host that is in a `load` twice this long dies, because its watchdog stands still "
+     "(`TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC`, 480 s)",
      "none"},
     {"store", timeout(&TimeoutRules::store_ns),
      "Timeout of `get`, of calls by the host, and of the initialization of communicators", "none"},

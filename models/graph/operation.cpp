@@ -10,8 +10,9 @@ namespace {
 // Returns the names of the operations, in the order of enum Operation.
 const std::vector<std::string>& names() {
   static const std::vector<std::string> kNames = {
-      "all_gather",     "all_reduce", "all_to_all", "barrier", "broadcast", "gather", "reduce",
-      "reduce_scatter", "scatter",    "send",       "recv",    "split",     "destroy"};
+      "all_gather",     "all_reduce", "all_to_all", "barrier", "broadcast", "gather",  "reduce",
+      "reduce_scatter", "scatter",    "send",       "recv",    "split",     "destroy", "finalize",
+      "abort",          "revoke",     "shrink",     "suspend", "resume",    "drain"};
   return kNames;
 }
 

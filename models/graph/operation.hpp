@@ -23,11 +23,27 @@ enum class Operation : std::uint8_t {
   // Not collectives:
   kSend,
   kReceive,
+  // NCCL's operations of a host on a communicator:
   kSplit,
   kDestroy,
+  kFinalize,
+  kAbort,
+  kRevoke,
+  kShrink,
+  kSuspend,
+  kResume,
+  kDrain,
 };
 
 inline bool is_collective(Operation operation) { return operation < Operation::kSend; }
+
+/// Whether the host does something to a communicator: splits it, destroys it and so on.
+inline bool is_of_host(Operation operation) { return operation >= Operation::kSplit; }
+
+/// Whether the operation ends the rank's calls on the communicator.
+inline bool aborts(Operation operation) {
+  return operation == Operation::kAbort || operation == Operation::kRevoke;
+}
 
 /// Whether one rank gives or gets data that the other ranks do not.
 inline bool has_root(Operation operation) {
@@ -44,8 +60,7 @@ inline bool synchronizes_all(Operation operation) {
 /// Whether NCCL and PyTorch run the operation on the host, which blocks until the operation is
 /// done.
 inline bool blocks_host(Operation operation) {
-  return operation == Operation::kBarrier || operation == Operation::kSplit ||
-         operation == Operation::kDestroy;
+  return operation == Operation::kBarrier || is_of_host(operation);
 }
 
 /// Returns the name used in scenarios and reports: all_gather, send, ...

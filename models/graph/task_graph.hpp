@@ -430,6 +430,8 @@ struct CallTemplate {
   std::optional<Algorithm> algorithm;  // algorithm of a collective; empty: the communicator's
   bool timed = false;                  // whether bytes and cluster decide the time, not `takes`
   bool registered = false;             // whether a send bypasses NCCL's buffers
+  bool aborts = false;                 // kShrink: whether it ends the calls on the communicator
+  bool waits = true;                   // kAbort: whether it waits for the calls that it ends
 
   bool from_any() const { return kind == sim::CallKind::kReceive && !peer; }
 
@@ -459,6 +461,8 @@ inline constexpr Field<CallTemplate> kFields<CallTemplate>[] = {
     {"algorithm", words<&CallTemplate::algorithm>("algorithm", kAlgorithms)},
     {"time follows from bytes", on_off(&CallTemplate::timed)},
     {"registered", on_off(&CallTemplate::registered)},
+    {"abort", on_off(&CallTemplate::aborts)},
+    {"waits", on_off(&CallTemplate::waits)},
 };
 static_assert(describes_all<CallTemplate>(5),
               "all members but place, kind, operation, sized and tag_numbers have a row");
@@ -636,6 +640,8 @@ struct TaskGraph {
   std::int64_t micro_batches = 0;
   Boxed<Expr> memory;  // bytes that a rank holds all the time; empty: unknown
   NcclMode nccl_mode = NcclMode::kCold;
+  // Whether the ranks of a host meet when they destroy a communicator: NCCL 2.31 on.
+  bool destroy_meets = true;
   InitRule init;  // default rule of communicators
   ProcessGroups process_groups;
   std::vector<Group> groups;

@@ -183,12 +183,15 @@ const Transport& CallLowering::transport(std::uint32_t communicator, std::uint32
 sim::MeetingId CallLowering::meeting_of(ActorId id, const CallTemplate& call, std::uint32_t list) {
   const CommunicatorTemplate& communicator = graph_.communicators[call.communicator];
   const sim::CommunicatorId owner = communicator_of(call.communicator, list, communicator.group);
-  // All ranks of a communicator split it together; the ranks of one host destroy it together.
-  const bool by_host = call.operation == Operation::kDestroy && graph_.cluster.has_value();
+  // All ranks of a communicator split or suspend it together; the ranks of one host destroy it
+  // together, some by `finalize`.
+  const bool destroys =
+      call.operation == Operation::kDestroy || call.operation == Operation::kFinalize;
+  const bool by_host = destroys && graph_.cluster.has_value();
   const std::uint32_t rank = placement_.rank_of(id);
   const std::uint32_t host = by_host ? graph_.cluster->host_of_rank[rank] : 0;
   const auto [meeting, is_new] =
-      meetings_.try_emplace({call.operation == Operation::kDestroy, owner.value, host});
+      meetings_.try_emplace({destroys ? Operation::kDestroy : call.operation, owner.value, host});
   if (!is_new) return meeting->second;
   std::vector<RankId> ranks;
   for (const std::uint32_t member : graph_.groups[communicator.group].lists[list]) {

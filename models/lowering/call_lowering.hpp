@@ -44,7 +44,7 @@ class CallLowering {
   /// Whether calls use the communicator and NCCL, not the host, runs them.
   bool is_nccl(std::uint32_t communicator) const;
 
-  /// Returns the meeting in which hosts split or destroy a communicator of `list`.
+  /// Returns the meeting in which hosts split, destroy or suspend a communicator of `list`.
   sim::MeetingId meeting_of(sim::ActorId id, const CallTemplate& call, std::uint32_t list);
 
   /// Returns the duration of an actor's collective; `takes` is the actor's stated time.
@@ -84,7 +84,7 @@ class CallLowering {
   std::map<std::pair<std::uint32_t, std::uint32_t>, Transport> transports_;
   // Keyed by rank: for calls that do not wait for other ranks.
   std::map<std::uint32_t, sim::CommunicatorId> of_one_;
-  std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, sim::MeetingId> meetings_;
+  std::map<std::tuple<Operation, std::uint32_t, std::uint32_t>, sim::MeetingId> meetings_;
   std::vector<std::uint8_t> called_;  // indexed by communicator: whether a step calls it
   std::map<std::string, std::uint32_t> numbers_;  // ids of operations, types and tags
   // Ids of the texts that precede the numbers of tags.

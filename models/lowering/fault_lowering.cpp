@@ -94,7 +94,6 @@ void FaultLowering::set_up(sim::CommunicatorId id, std::uint32_t communicator,
   const bool on_host = from != nullptr && from->on_host;
   faults.timeout = {on_host ? timeouts.store_ns : timeouts.watchdog_ns};
   faults.init_timeout = {timeouts.store_ns};
-  faults.heartbeat = {timeouts.heartbeat_ns};
   if (from != nullptr && from->timeout_ns) {
     faults.timeout = faults.init_timeout = {*from->timeout_ns};
   }

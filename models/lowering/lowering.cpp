@@ -55,8 +55,9 @@ class Lowering {
   void make_workers();
   std::map<std::uint32_t, std::vector<sim::StreamId>> streams_by_device(std::uint32_t rank) const;
   void make_step(ActorId id, sim::ThreadId thread);
-  bool meets(const StepTemplate& step) const;
-  void make_meet(ActorId id, sim::ThreadId thread);
+  bool changes_communicator(const StepTemplate& step) const;
+  sim::Role role_of(ActorId id, const CallTemplate& call);
+  void change_communicator(ActorId id, sim::ThreadId thread);
   sim::OutsideInput input_of(ActorId id);
   void synchronize(ActorId id);
   bool name_object(ActorId id, sim::StepSpec& spec);
@@ -98,6 +99,8 @@ class Lowering {
   std::map<std::pair<std::uint32_t, std::uint32_t>, sim::SignalId> signals_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, sim::LockId> locks_;  // keyed by lock and owner
   std::map<std::uint32_t, sim::StreamId> record_streams_;  // stream of its records, keyed by signal
+  // Ranks that have finalized or revoked a communicator, with its template.
+  std::set<std::pair<std::uint32_t, std::uint32_t>> ended_;
 };
 
 std::optional<Lowered> Lowering::run() {
@@ -407,7 +410,7 @@ void Lowering::make_step(ActorId id, sim::ThreadId thread) {
   const ActorTemplate& from = actor(id);
   const StepTemplate& step = *from.step;
   const std::uint32_t rank = rank_of(id);
-  if (meets(step)) return make_meet(id, thread);
+  if (changes_communicator(step)) return change_communicator(id, thread);
   sim::StepSpec spec;
   const bool loaded = graph_.device.eager_loading || graph_.nccl_mode != NcclMode::kCold;
   const bool skipped = step.only_cold && loaded;
@@ -434,7 +437,13 @@ void Lowering::make_step(ActorId id, sim::ThreadId thread) {
   spec.times = shared ? static_cast<std::uint32_t>(step.times) : 0;
   if (on_host(step.role)) {
     const bool reads_store = step.role == sim::Role::kAwait && shared;
-    spec.timeout = {step.timeout_ns.value_or(reads_store ? graph_.timeouts.store_ns : 0)};
+    // A thread that loads a kernel blocks its watchdog. The heartbeat monitor ends it after a dump
+    // and one more interval.
+    const bool loads = step.only_cold && !skipped;
+    const std::int64_t usual = reads_store ? graph_.timeouts.store_ns
+                               : loads     ? 2 * graph_.timeouts.heartbeat_ns
+                                           : 0;
+    spec.timeout = {step.timeout_ns.value_or(usual)};
   }
   spec.input = input_of(id);
   if (!name_object(id, spec)) return;
@@ -471,19 +480,46 @@ bool Lowering::name_object(ActorId id, sim::StepSpec& spec) {
   return true;
 }
 
-// Whether the step splits or destroys an NCCL communicator, which happens on the host.
-bool Lowering::meets(const StepTemplate& step) const {
-  return step.calls.size() == 1 && calls_.is_nccl(step.calls[0].communicator) &&
-         (step.calls[0].operation == Operation::kSplit ||
-          step.calls[0].operation == Operation::kDestroy);
+// Whether the step is one of the host that changes a communicator. Those of MPI are collectives.
+bool Lowering::changes_communicator(const StepTemplate& step) const {
+  if (step.calls.size() != 1 || !is_of_host(step.calls[0].operation)) return false;
+  const CommunicatorTemplate& communicator = graph_.communicators[step.calls[0].communicator];
+  return !communicator.on_host || communicator.is_gloo ||
+         step.calls[0].operation == Operation::kDrain;
 }
 
-void Lowering::make_meet(ActorId id, sim::ThreadId thread) {
+// Returns the role of a step that changes a communicator: meeting the hosts of other ranks, ending
+// the rank's calls, or waiting for them. A destroy after a finalize or revoke does nothing.
+sim::Role Lowering::role_of(ActorId id, const CallTemplate& call) {
+  const bool ended = ended_.count({rank_of(id), call.communicator}) > 0;
+  if (call.operation == Operation::kFinalize || call.operation == Operation::kRevoke) {
+    ended_.insert({rank_of(id), call.communicator});
+  }
+  switch (call.operation) {
+    case Operation::kAbort:
+    case Operation::kRevoke:
+      return sim::Role::kAbort;
+    case Operation::kShrink:
+      return call.aborts ? sim::Role::kAbort : sim::Role::kDrain;
+    case Operation::kDrain:
+      return sim::Role::kDrain;
+    case Operation::kDestroy:
+    case Operation::kFinalize:
+      if (ended) return sim::Role::kWork;
+      return graph_.destroy_meets && !graph_.communicators[call.communicator].on_host
+                 ? sim::Role::kMeet
+                 : sim::Role::kDrain;
+    default:
+      return sim::Role::kMeet;
+  }
+}
+
+void Lowering::change_communicator(ActorId id, sim::ThreadId thread) {
   const ActorTemplate& from = actor(id);
   const CallTemplate& call = from.step->calls[0];
   const std::uint32_t rank = rank_of(id);
   sim::StepSpec spec;
-  spec.role = sim::Role::kMeet;
+  spec.role = role_of(id, call);
   spec.thread = thread;
   spec.launch_overhead = {diagnostics_.number(from.launch_overhead, rank, 0, kMaxNs, from.place,
                                               "the launch overhead", " ns")};
@@ -493,17 +529,20 @@ void Lowering::make_meet(ActorId id, sim::ThreadId thread) {
   spec.ops = static_cast<std::uint32_t>(ops(id));
   const std::uint32_t list = calls_.list_of(id, call.communicator, call.place);
   if (list == kNoIndex) return;
-  spec.meeting = calls_.meeting_of(id, call, list);
-  const bool splits = call.operation == Operation::kSplit;
-  if (splits) {  // a split needs an initialized communicator
+  const bool meets = spec.role == sim::Role::kMeet;
+  if (meets) spec.meeting = calls_.meeting_of(id, call, list);
+  const bool suspends =
+      call.operation == Operation::kSuspend || call.operation == Operation::kResume;
+  // A split needs an initialized communicator.
+  if (spec.role != sim::Role::kWork && !suspends) {
     spec.communicator = calls_.communicator_of(call.communicator, list,
                                                graph_.communicators[call.communicator].group);
   }
+  spec.drains = call.waits && call.operation != Operation::kSplit && !suspends;
   if (diagnostics_.has_errors()) return;
   builder_.add_step(spec);
   lowered_.actor_template.push_back(placement_.template_of(id));
-  const std::uint32_t stream = from.stream;
-  if (!splits && stream != kNoIndex) builder_.set_synchronized({stream_of(rank, stream)});
+  if (call.operation == Operation::kSuspend) synchronize(id);
 }
 
 // Returns the outside input of a source, if it waits for any.

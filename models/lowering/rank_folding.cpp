@@ -129,14 +129,14 @@ bool Folder::knows_all() const {
   return std::all_of(graph_.actors.begin(), graph_.actors.end(), [&](const ActorTemplate& actor) {
     if (!actor.registers.empty() || !actor.reads.empty()) return false;
     if (!actor.step) return true;
-    return std::none_of(actor.step->calls.begin(), actor.step->calls.end(),
-                        [&](const CallTemplate& call) {
-                          // The ranks of a host destroy a communicator together; in gloo's
-                          // broadcast tree, each rank has its own position.
-                          return call.operation == Operation::kDestroy ||
-                                 (call.operation == Operation::kBroadcast &&
-                                  graph_.communicators[call.communicator].is_gloo);
-                        });
+    return std::none_of(
+        actor.step->calls.begin(), actor.step->calls.end(), [&](const CallTemplate& call) {
+          // The ranks of a host destroy a communicator together; in gloo's
+          // broadcast tree, each rank has its own position.
+          return (is_of_host(call.operation) && call.operation != Operation::kSplit) ||
+                 (call.operation == Operation::kBroadcast &&
+                  graph_.communicators[call.communicator].is_gloo);
+        });
   });
 }
 

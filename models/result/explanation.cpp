@@ -4,6 +4,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "models/lowering/missing_call.hpp"
@@ -65,7 +66,9 @@ class Explainer {
   void see_rules();
   bool sends_first(const Wait& wait) const;
   bool waits_registered(const Wait& wait) const;
+  std::optional<Operation> meeting_of(const Wait& wait) const;
   bool waits_to_destroy(const Wait& wait) const;
+  bool waits_to_suspend(const Wait& wait) const;
   std::optional<Wait> first_wait(ActorId actor, std::uint32_t k) const;
   Wait wait(const WaitEdge& edge) const {
     return describe_wait(graph_, lowered_, state_, waits_, edge);
@@ -153,6 +156,7 @@ void Explainer::see_rules() {
   result_.crossing_first_sends = decides(&Explainer::sends_first);
   result_.registered_send = decides(&Explainer::waits_registered);
   result_.destroys = decides(&Explainer::waits_to_destroy);
+  result_.suspends = decides(&Explainer::waits_to_suspend);
 }
 
 // Whether a first send waits for a first send in the opposite direction, on a communicator of two
@@ -170,11 +174,23 @@ bool Explainer::sends_first(const Wait& wait) const {
   return call_of(wait.to).communicator == mine.communicator && on.ranks_end - on.ranks == 2;
 }
 
-bool Explainer::waits_to_destroy(const Wait& wait) const {
-  if (!wait.from.op.actor.valid()) return false;
+// Returns the step of the host, which changes a communicator, in which the waiter meets other
+// hosts; nullopt if it is in none.
+std::optional<Operation> Explainer::meeting_of(const Wait& wait) const {
+  if (!wait.from.op.actor.valid()) return std::nullopt;
   const ActorTemplate& actor = names_.actor(wait.from.op.actor);
-  return plan_.actors[wait.from.op.actor].role == sim::Role::kMeet && actor.step &&
-         actor.step->calls.front().operation == Operation::kDestroy;
+  if (plan_.actors[wait.from.op.actor].role != sim::Role::kMeet || !actor.step) return std::nullopt;
+  return actor.step->calls.front().operation;
+}
+
+bool Explainer::waits_to_destroy(const Wait& wait) const {
+  const std::optional<Operation> meets = meeting_of(wait);
+  return meets == Operation::kDestroy || meets == Operation::kFinalize;
+}
+
+bool Explainer::waits_to_suspend(const Wait& wait) const {
+  const std::optional<Operation> meets = meeting_of(wait);
+  return meets == Operation::kSuspend || meets == Operation::kResume;
 }
 
 bool Explainer::waits_registered(const Wait& wait) const {

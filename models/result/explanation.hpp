@@ -230,8 +230,10 @@ struct Explanation {
   bool crossing_first_sends = false;
   // Whether the verdict depends on a send that waits only because its buffer is registered.
   bool registered_send = false;
-  // Whether the verdict depends on a rank that waits in destroying a communicator.
+  // Whether the verdict depends on a rank that waits in destroying, or in suspending or resuming, a
+  // communicator.
   bool destroys = false;
+  bool suspends = false;
 };
 
 /// Evaluates the waits of a quiescent run with work left. Sets `stuck`, roots, cycle and

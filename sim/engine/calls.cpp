@@ -118,6 +118,7 @@ void Engine::begin_stage(ChainId id) {
 
 // Rule 9.3: activates a call.
 inline void Engine::activate(CallId id) {
+  if (aborted(plan_.calls[id])) return finish_aborted(id);
   state_.calls[id] = CallStage::kActive;
   switch (plan_.calls[id].kind) {
     case CallKind::kCollective:
@@ -408,6 +409,7 @@ void Engine::end_pair(ChannelId id) {
 // Rules 9.4 and 9.5: ends a buffered send, a recv that took a message, or a collective call that
 // runs alone.
 void Engine::end_call(CallId id) {
+  if (aborted(plan_.calls[id])) return finish_call(id);
   if (plan_.faulty && stopped_calls({id})) return;
   const Call& call = plan_.calls[id];
   if (call.kind == CallKind::kSend) {

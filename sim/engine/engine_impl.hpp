@@ -80,6 +80,7 @@ class Engine {
   bool do_host_step(ThreadId id);
   inline void finish_host_step(ThreadId id);
   bool synchronize(ThreadId id);
+  bool drain(ThreadId id);
   bool await(ThreadId id);
   bool lock(ThreadId id);
   void unlock(LockId id);
@@ -229,6 +230,15 @@ class Engine {
   bool is_short(CallId sender, CallId receiver) const;
   std::uint32_t op_of(CallId id) const { return state_.actors[plan_.calls[id].actor].done; }
 
+  // Methods for communicators that a rank aborts (rule 9.9).
+  void abort(ThreadId id);
+  void abandon(CallId id);
+  void cut(CallId id);
+  void finish_aborted(CallId id);
+  bool is_void(Event event) const;
+  bool aborted(const Call& call) const { return plan_.aborts && state_.aborted[call.member] != 0; }
+  bool broken(CommunicatorId id) const { return plan_.aborts && state_.communicators[id].broken; }
+
   // Methods for meetings of hosts (rule 9.7).
   bool connect(ThreadId id);
   bool meet(ThreadId id);
@@ -255,6 +265,7 @@ class Engine {
   bool stopped_calls(std::initializer_list<CallId> calls);
   void set_link_error(LinkId id, StreamId stream);
   void hang(CallId id, LinkId link);
+  bool hangs_at_head(StreamId id) const;
   void watch(StreamId id, ActorId actor);
   void watchdog_looks(StreamId id, Time at);
   Time due(ActorId actor, Time launch) const;
@@ -332,6 +343,7 @@ inline void Engine::prefetch_next() const {
 
 // Handles an event (rule 2).
 inline void Engine::handle(Event event) {
+  if (plan_.aborts && is_void(event)) return;
   switch (event.kind) {
     case EventKind::kOpEnds:
       if (plan_.faulty && stopped_op(StreamId{event.target})) break;

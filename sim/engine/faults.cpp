@@ -149,6 +149,16 @@ void Engine::hang(CallId id, LinkId link) {
 // ---------------------------------------------------------------------------------------------
 // Timers
 
+// Whether the head of the stream hangs on a link: an abort may have ended the op that did.
+bool Engine::hangs_at_head(StreamId id) const {
+  const StreamQueue& items = state_.streams[id].items;
+  if (items.empty() || items.front().kind() != StreamItem::Kind::kOp) return false;
+  if (plan_.actors[items.front().actor()].role == Role::kOp) return true;
+  const auto calls = plan_.calls_of(items.front().actor());
+  return std::any_of(calls.begin(), calls.end(),
+                     [&](CallId call) { return state_.calls[call] == CallStage::kHangs; });
+}
+
 // Rule 10.5: fires a timer.
 void Engine::fire(Timer timer) {
   switch (timer.kind) {
@@ -157,6 +167,7 @@ void Engine::fire(Timer timer) {
       break;
     case TimerKind::kLinkError: {
       const StreamId stream{timer.target};
+      if (plan_.aborts && !hangs_at_head(stream)) break;
       const ActorId head = state_.streams[stream].items.front().actor();
       die(plan_.streams[stream].rank, timer.time, DeathCause::kLinkError, head,
           state_.actors[head].done);

@@ -31,6 +31,7 @@ void Engine::arrive_in_open(CallId id) {
          state_.seqs[next_of_flow()] > all.passed + number) {
     ++round.in_flow;
   }
+  if (broken(call.communicator)) return;
   if (first.flow == Flow::kAll && round.arrived == count && !round.mismatched) {
     run_round(call);
   } else {

@@ -1,5 +1,7 @@
 #include "sim/stepper.hpp"
 
+#include <vector>
+
 #include "sim/engine/engine_impl.hpp"
 
 namespace pipesim::sim {
@@ -13,6 +15,8 @@ void Engine::begin(std::vector<Event>& pending) {
 void Engine::step(Event event, std::vector<Event>& pending) {
   handle(event);
   queue_.drain(pending);
+  if (!plan_.aborts) return;
+  std::erase_if(pending, [&](const Event& other) { return is_void(other); });
 }
 
 void Engine::restore(const Moment& moment) {

@@ -220,7 +220,12 @@ bool Engine::do_host_step(ThreadId id) {
       return true;
     case Role::kMeet:
       state_.threads[id].needed = 0;
-      return synchronize(id) && meet(id);
+      return (actor.drains ? drain(id) : synchronize(id)) && meet(id);
+    case Role::kAbort:
+      abort(id);
+      return drain(id);
+    case Role::kDrain:
+      return drain(id);
     default:
       return true;  // takes only the time before it
   }
@@ -248,6 +253,36 @@ bool Engine::synchronize(ThreadId id) {
     const StreamId stream = plan_.synchronized[i];
     if (state_.streams[stream].items.empty()) continue;
     push(stream, StreamItem::synchronize_mark(id));
+    ++thread.marks;
+  }
+  return thread.marks == 0;
+}
+
+// Rule 9.9: waits for the calls of the thread's rank on a communicator. Returns false if the thread
+// must wait.
+bool Engine::drain(ThreadId id) {
+  ThreadState& thread = state_.threads[id];
+  const Actor& actor = plan_.actors[thread.at];
+  const bool on_host = plan_.communicators[actor.communicator].on_host;
+  const auto is_of = [&](const Call& call) {
+    return call.communicator == actor.communicator &&
+           (!on_host || call.kind == CallKind::kCollective);
+  };
+  for (std::uint32_t i = actor.streams; i < actor.streams_end; ++i) {
+    const StreamId stream = plan_.synchronized[i];
+    std::uint32_t last = 0;  // number of items up to the last such call
+    std::uint32_t index = 0;
+    for (const StreamItem item : state_.items_of(stream)) {
+      ++index;
+      if (item.kind() != StreamItem::Kind::kOp) continue;
+      const auto calls = plan_.calls_of(item.actor());
+      if (std::any_of(calls.begin(), calls.end(),
+                      [&](CallId call) { return is_of(plan_.calls[call]); })) {
+        last = index;
+      }
+    }
+    if (last == 0) continue;
+    state_.streams[stream].items.insert(state_.blocks, last, StreamItem::synchronize_mark(id));
     ++thread.marks;
   }
   return thread.marks == 0;

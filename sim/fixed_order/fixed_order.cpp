@@ -581,6 +581,10 @@ const char* fixed_order_obstacle(const Plan& plan, const RunOptions& options) {
   if (const char* obstacle = determinacy_obstacle(plan)) return obstacle;
   // Timing decides nothing in these plans either, but the fixed-order run does not implement them.
   if (!plan.edges.empty()) return "actors wait for data or credits";
+  if (std::any_of(plan.actors.begin(), plan.actors.end(),
+                  [](const Actor& actor) { return actor.drains; })) {
+    return "a host waits for the calls of a communicator";
+  }
   const bool limited = std::any_of(plan.devices.begin(), plan.devices.end(),
                                    [](const Device& device) { return device.limited(); });
   if (limited) return "a device limits what runs at the same time";

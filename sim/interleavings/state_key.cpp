@@ -136,6 +136,7 @@ void add_calls(const State& state, Mixer& mixer) {
   mixer.add_all(state.came);
   mixer.add_all(state.joined);
   mixer.add_all(state.in_round);
+  if (!state.aborted.empty()) mixer.add_all(state.aborted);
   for (const Rounds& all : state.rounds) {
     for (const Round& round : all.rounds) {
       mixer.add(std::uint64_t{round.first.call.value} << 32 | round.first.k);

@@ -44,8 +44,9 @@ StubbornSets::StubbornSets(const Plan& plan)
   // Events before an acknowledgement in place are not modeled.
   const bool in_place = std::any_of(plan.edges.begin(), plan.edges.end(),
                                     [](const Edge& edge) { return edge.in_place.valid(); });
-  // Nor are the events that decide whether a rank is inside its library when a call meets its peer.
-  all_disturb_ = in_place || plan.in_calls;
+  // Nor are the events that decide whether a rank is inside its library when a call meets its peer,
+  // and the calls that an abort ends.
+  all_disturb_ = in_place || plan.in_calls || plan.aborts;
   find_resources();
   if (!plan_.sources.empty()) find_senders();
 }

@@ -330,6 +330,8 @@ void WaitGraphBuilder::add_host_step_edges(ActorId id) {
   const Actor& actor = plan_.actors[id];
   switch (actor.role) {
     case Role::kSynchronize:
+    case Role::kAbort:
+    case Role::kDrain:
       return add_marked_streams(WaitKind::kHostWait, StreamItem::synchronize_mark(actor.thread));
     case Role::kAwait:
       if (!plan_.signals[actor.signal].recorded()) return add_setters(actor.signal);

@@ -78,6 +78,7 @@ class WaitGraphBuilder {
   ActorId next_actor(ActorId actor) const;
   bool has_next_node(ActorId id) const;
   bool dead(RankId rank) const { return state_.health[rank] == Health::kDead; }
+  bool aborted(std::uint32_t member) const { return plan_.aborts && state_.aborted[member] != 0; }
   bool moves(RankId rank) const { return state_.health[rank] == Health::kSound; }
   bool program(ThreadId thread) const {
     return plan_.threads[thread].order == ThreadOrder::kProgram;

@@ -49,7 +49,7 @@ void WaitGraphBuilder::add_call(CallId id) {
     }
     return;
   }
-  if (stage != CallStage::kActive && stage != CallStage::kShort) return add_met(id);
+  if (stage == CallStage::kRunning || stage == CallStage::kHangs) return add_met(id);
   if (call.from_any()) return add_sources(call);
   Call wanted = call;
   wanted.kind = call.kind == CallKind::kSend ? CallKind::kReceive : CallKind::kSend;
@@ -164,9 +164,13 @@ void WaitGraphBuilder::add_open_round(CallId id) {
   const Call& call = plan_.calls[id];
   const Communicator& communicator = plan_.communicators[call.communicator];
   if (state_.calls[id] == CallStage::kHangs) return add_link(communicator.link);
+  const bool cut = state_.calls[id] == CallStage::kCut;
   for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
-    if (state_.waits_for(plan_, call, i)) add_coming(WaitKind::kPeerOfCollective, i, call);
+    if (aborted(i) || (!cut && state_.waits_for(plan_, call, i))) {
+      add_coming(WaitKind::kPeerOfCollective, i, call);
+    }
   }
+  if (cut) return;
   if (!state_.round_of(call).mismatched) return;
   // Ranks with a different call may have left the sequence number.
   for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
@@ -182,6 +186,7 @@ void WaitGraphBuilder::add_open_round(CallId id) {
 void WaitGraphBuilder::add_coming(WaitKind kind, std::uint32_t member, const Call& sort) {
   const RankId rank = plan_.communicator_ranks[member];
   if (dead(rank)) return add_rank(kind, rank);
+  if (aborted(member)) return add_rank(WaitKind::kAborted, rank);
   const auto [first, last] = users_of(sort.communicator, rank);
   const std::size_t before = edges_.size();
   bool looked_at_stream = false;

@@ -373,6 +373,10 @@ std::string promela_obstacle(const Plan& plan) {
                   [](const sim::Device& device) { return device.launch_queue > 0; })) {
     return "the streams of a device share a launch queue";
   }
+  if (std::any_of(plan.actors.begin(), plan.actors.end(),
+                  [](const sim::Actor& actor) { return actor.drains; })) {
+    return "a step ends the calls on a communicator, or waits for them";
+  }
   if (!plan.meetings.empty()) return "hosts meet at first use or to split (try --reading contract)";
   if (plan.open) return "ranks leave a collective before others have come (try --reading contract)";
   if (std::any_of(plan.actors.begin(), plan.actors.end(), [&](const sim::Actor& actor) {

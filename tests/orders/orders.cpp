@@ -173,6 +173,11 @@ class StateText {
       mark();
     }
     for (const auto& [key, line] : machine_.lines) add(line);
+    for (const auto& [communicator, rank] : machine_.aborted) {
+      add(communicator);
+      add(rank);
+    }
+    mark();
   }
 
   void add_meetings() {
@@ -204,7 +209,7 @@ class StateText {
       if (machine_.is_done(op)) continue;
       add(op);
       for (const CallState& call : states) {
-        for (bool part : {call.active, call.running, call.done, call.is_short}) add(part);
+        for (bool part : {call.active, call.running, call.done, call.is_short, call.cut}) add(part);
         if (call.met) add(*call.met);
         mark();
       }

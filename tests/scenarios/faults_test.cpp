@@ -282,12 +282,27 @@ TEST_CASE("what ends a host that waits for a first use", "[scenarios][faults]") 
     return std::vector<Expected>{{0, at, DeathCause::kTimeout, true},
                                  {1, at, DeathCause::kTimeout, true}};
   };
-  // The communicators are initialized, so the hosts make connections: the heartbeat monitor counts.
-  check_deaths(found(", heartbeat: 480s, store: 30min", created), ends(480 * kSecond));
-  check_deaths(found(", store: 30min", created), {});
+  // The communicators are initialized, so the hosts make connections, which nothing ends.
+  check_deaths(found(", heartbeat: 480s, store: 30min", created), {});
   // The hosts initialize communicators through the store, so the store's timeout counts.
   check_deaths(found(", heartbeat: 480s, store: 30min", ""), ends(1800 * kSecond));
   check_deaths(found(", heartbeat: 480s", ""), {});
+}
+
+// Rank 0 loads a kernel behind a recv that never ends. Its watchdog stands still.
+TEST_CASE("the heartbeat monitor ends a host that loads a kernel", "[scenarios][faults]") {
+  const auto found = [](const std::string& step, const std::string& reading = "cold") {
+    return testing::explanation_of(
+        "schema: 1\nranks: 2\nreading: " + reading +
+        "\ngroups: {pp: all}\ncommunicators: {creation: start}\n"
+        "guards: {heartbeat: 480s}\nprograms:\n  - {on: 0, do: [{compute: "
+        "long, takes: 1000s}, " +
+        step + ", {recv: pp, from: 1}]}\n  - {on: 1, do: [{host: a}]}\n");
+  };
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  check_deaths(found("{load: gelu}"), {{0, 960 * kSecond, DeathCause::kTimeout, false}});
+  check_deaths(found("{load: gelu}", "real"), {});
+  check_deaths(found("{synchronize: device}"), {});
 }
 
 TEST_CASE("the launcher ends the ranks of the host, or the job", "[scenarios][faults]") {

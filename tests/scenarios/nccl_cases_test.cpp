@@ -28,15 +28,15 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/answers.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 #include "tests/support/rank_programs.hpp"
 #include "tests/support/scenario.hpp"
 #include "tests/support/shared.hpp"
 
-#include "features/check/nccl_modes.hpp"
-
 using namespace pipesim;
+using testing::answers;
 using testing::connect;
 using testing::group;
 using testing::joined;
@@ -47,36 +47,6 @@ using testing::send;
 using testing::Settings;
 
 namespace {
-
-const char* word_of(const models::NcclModeAnswer& found) {
-  if (found.verdict == sim::Verdict::kMismatch) return "mismatch";
-  switch (found.answer) {
-    case sim::Answer::kProved:
-      return "ok";
-    case sim::Answer::kHangPossible:
-      return "may";
-    case sim::Answer::kHangCertain:
-      return "hang";
-    case sim::Answer::kMismatch:
-      return "mismatch";
-    case sim::Answer::kUndecided:
-      break;
-  }
-  return "undecided";
-}
-
-std::string answers(const models::TaskGraph& graph) {
-  const models::NcclModesReport report = models::check_nccl_modes(graph, {});
-  std::string result;
-  for (const models::NcclModeAnswer& mode : report.modes) {
-    result += std::string(result.empty() ? "" : " ") + word_of(mode);
-  }
-  return result;
-}
-
-std::string answers(const std::string& text, const Settings& settings = {}) {
-  return answers(testing::scenario_of(text, settings).graph);
-}
 
 constexpr const char* kLarge = "1GiB";  // exceeds every buffer
 constexpr const char* kOk = "ok ok ok";

@@ -59,7 +59,11 @@ Actor actor_of(const sim::Plan& plan, const sim::Actor& from) {
   actor.signal = number(from.signal);
   actor.times = static_cast<int>(from.times);
   actor.lock = number(from.lock);
-  actor.communicator = number(from.communicator);
+  if (!from.drains) actor.communicator = number(from.communicator);
+  if (from.role == sim::Role::kAbort) actor.aborted = number(from.communicator);
+  // A step that never waits lacks streams; so does one whose rank has no calls to wait for.
+  const bool waits = from.drains && from.streams != from.streams_end;
+  if (waits) actor.drained = number(from.communicator);
   if (from.role == sim::Role::kMeet) actor.meeting = number(plan.needs[from.needs].meeting);
   actor.dies_at = from.dies_at == sim::kNoOp ? -1 : static_cast<int>(from.dies_at);
   actor.fails_at = from.fails_at == sim::kNoOp ? -1 : static_cast<int>(from.fails_at);
@@ -72,7 +76,7 @@ Actor actor_of(const sim::Plan& plan, const sim::Actor& from) {
   for (const sim::CallId call : sim::IdRange<sim::CallId>(from.calls, from.calls_end)) {
     actor.calls.push_back(call_of(plan, plan.calls[call]));
   }
-  for (std::uint32_t i = from.streams; i < from.streams_end; ++i) {
+  for (std::uint32_t i = from.streams; i < from.streams_end && !from.drains; ++i) {
     actor.synchronized.push_back(number(plan.synchronized[i]));
   }
   for (std::uint32_t i = from.afters; i < from.afters_end; ++i) {

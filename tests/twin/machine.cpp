@@ -78,6 +78,7 @@ void Machine::run() {
 }
 
 void Machine::happen_now(const Event& event) {
+  if (is_void(event)) return;
   if (event.starts >= 0) take_slots(*first_op(event.starts));
   if (event.wakes >= 0) wake(event.wakes);
   if (event.taken) take_source(*event.taken);
@@ -89,7 +90,9 @@ void Machine::happen_now(const Event& event) {
 
 std::vector<Event> Machine::pending() const {
   std::vector<Event> all;
-  for (const auto& [key, event] : events_) all.push_back(event);
+  for (const auto& [key, event] : events_) {
+    if (!is_void(event)) all.push_back(event);
+  }
   for (int d = 0; d < count_of(spec.devices); ++d) {
     if (!offers(d)) continue;
     for (const Op& op : may_start_on_device(d)) {

@@ -178,6 +178,7 @@ struct CallState {
   std::optional<CallRef> met;  // for a send or recv: the matched call [9.5]
   int hangs_on = -1;           // number of the link on which the call hangs [10.4]
   bool is_short = false;       // whether the recv wants more than its send had [9.5]
+  bool cut = false;            // whether its peer has aborted the communicator meanwhile [9.9]
 };
 
 /// State of the current sequence number on a communicator that is not open [9.4].
@@ -379,6 +380,7 @@ class Machine {
   /// The number of the visit with which a rank connects, by meeting and (rank, connection) [9.7].
   std::map<std::pair<MeetingKey, std::pair<int, int>>, int> connections;
   std::map<Op, std::vector<CallState>> calls;  // call states of ops that have started
+  std::set<std::pair<int, int>> aborted;       // communicators and ranks that aborted them [9.9]
   std::map<Op, int> needs;                     // number of firings that a `wait` op needs
   /// By op that stays behind a stream: the ops that were on that stream at its launch [5.4].
   std::map<Op, std::vector<Op>> stays_behind;
@@ -424,6 +426,13 @@ class Machine {
   int come(const MeetingKey& meeting, int rank);
   void free_those_that_met(const MeetingKey& meeting);
   bool blocks_for_meeting(int thread, Op op);
+  bool blocks_for_calls(int thread, Op op);
+  void abort(int communicator, int rank);
+  void abandon(CallRef ref);
+  void cut(CallRef ref);
+  void finish_call(CallRef ref);
+  bool is_void(const Event& event) const;
+  bool is_broken(int communicator) const;
   bool blocks_for_overhead(int thread, Op op);
   LaunchQueue& queue_of(int stream);
   bool blocks_for_launch_queue(int thread, Op op);

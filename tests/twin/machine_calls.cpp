@@ -111,6 +111,11 @@ void Machine::activate_calls(Op op) {
 }
 
 void Machine::activate(CallRef ref) {
+  if (aborted.contains({call_of(ref).communicator, rank_of(ref.op.actor)})) {
+    branches.insert("9.9 call on an aborted communicator");
+    change_call(ref).running = true;
+    return run_for(0, Event{{}, -1, {ref}, -1});
+  }
   switch (call_of(ref).kind) {
     case CallKind::kCollective:
       return arrive(ref);
@@ -220,6 +225,7 @@ void Machine::enter_library(Op op) {
 /// Ends the run of a call.
 void Machine::end_call(CallRef ref) {
   const Call& call = call_of(ref);
+  if (aborted.contains({call.communicator, rank_of(ref.op.actor)})) return finish_call(ref);
   if (call.kind == CallKind::kSend && (call.buffered || call.steps > 0)) put_message(ref);
   change_call(ref).running = false;
   if (call.kind == CallKind::kReceive && call_state(ref).met &&
@@ -229,6 +235,11 @@ void Machine::end_call(CallRef ref) {
     change_call(ref).met.reset();
     return;
   }
+  finish_call(ref);
+}
+
+void Machine::finish_call(CallRef ref) {
+  change_call(ref).running = false;
   change_call(ref).done = true;
   last_progress = now;
   activate_calls(ref.op);
@@ -393,6 +404,7 @@ void Machine::arrive_in_open(CallRef ref) {
     branches.insert("9.4 mismatch on an open communicator");
     mismatches.push_back({false, first.op, ref.op});
   }
+  if (is_broken(c)) return;
   const bool together = call_of(first).flow == Flow::kAll;
   if (together && seq->size() == members.size() && fits_together(*this, *seq)) {
     branches.insert("9.4 all together on an open communicator");

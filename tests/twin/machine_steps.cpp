@@ -240,8 +240,15 @@ bool Machine::blocks_on_host(int t, Op op) {
       break;
     case Role::kMeet:
       thread_state(t).has_come = false;
-      if (!blocks_for_streams(t, op)) return blocks_for_meeting(t, op);
-      blocks = true;
+      blocks = step.drained >= 0 ? blocks_for_calls(t, op) : blocks_for_streams(t, op);
+      if (!blocks) return blocks_for_meeting(t, op);
+      break;
+    case Role::kAbort:
+      abort(step.aborted, rank_of(op.actor));
+      blocks = step.drained >= 0 && blocks_for_calls(t, op);
+      break;
+    case Role::kDrain:
+      blocks = blocks_for_calls(t, op);
       break;
     default:
       break;

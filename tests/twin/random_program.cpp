@@ -253,6 +253,7 @@ class ProgramGenerator {
       case 13:
         return add_late_wait();
       default:
+        if (random_.chance(25)) return add_end();
         return random_.chance(40) ? add_create() : random_.chance(50) ? add_meet() : add_work();
     }
   }
@@ -606,6 +607,24 @@ class ProgramGenerator {
       step.meeting = meeting;
       if (needs) step.communicator = at(spec_.meetings, meeting).communicator;
       if (synchronizes) step.synchronized = {random_.pick(at(streams_, rank))};
+    }
+  }
+
+  /// Adds steps that abort a communicator of devices, wait for its calls, or destroy it.
+  void add_end() {
+    const int communicator = some_communicator();
+    if (at(spec_.communicators, communicator).on_host) return;
+    const Role role = random_.pick<Role>({Role::kAbort, Role::kDrain, Role::kMeet});
+    const bool waits = role != Role::kAbort || random_.chance(70);
+    const std::vector<int> ranks = at(spec_.communicators, communicator).ranks;
+    const int only = random_.chance(50) ? random_.pick(ranks) : -1;
+    if (role == Role::kMeet) spec_.meetings.push_back({ranks, communicator});
+    for (int rank : ranks) {
+      if (only >= 0 && rank != only && role != Role::kMeet) continue;
+      Actor& step = add_step(role, thread_of(rank));
+      if (role == Role::kMeet) step.meeting = count_of(spec_.meetings) - 1;
+      if (role == Role::kAbort) step.aborted = communicator;
+      if (waits) step.drained = communicator;
     }
   }
 

@@ -229,9 +229,9 @@ Spec without_faults(Spec spec) {
 bool on_host(Role role) { return role >= Role::kWork; }
 
 std::string text(Role role) {
-  static const std::vector<std::string> kNames = {"op",   "calls",       "record", "wait",
-                                                  "work", "synchronize", "await",  "set",
-                                                  "lock", "unlock",      "create", "meet"};
+  static const std::vector<std::string> kNames = {
+      "op",  "calls", "record", "wait",   "work", "synchronize", "await",
+      "set", "lock",  "unlock", "create", "meet", "abort",       "drain"};
   return at(kNames, static_cast<int>(role));
 }
 

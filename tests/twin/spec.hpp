@@ -71,6 +71,8 @@ enum class Role {
   kUnlock,
   kCreate,
   kMeet,
+  kAbort,
+  kDrain,
 };
 
 /// Whether a step runs on the host, not on a stream [9.1].
@@ -130,6 +132,8 @@ struct Actor {
   int times = 0;                  // kAwait of an event that hosts set: number of sets to wait for
   int lock = -1;                  // lock of kLock, kUnlock
   int communicator = -1;          // communicator of kCreate, and perhaps of kMeet
+  int drained = -1;               // communicator whose calls kAbort, kDrain, kMeet wait for [9.9]
+  int aborted = -1;               // communicator that kAbort aborts [9.9]
   int meeting = -1;               // meeting of kMeet
   std::vector<Call> calls;        // calls of kCalls
   std::vector<int> synchronized;  // streams that kSynchronize and kMeet wait for, ascending

@@ -105,7 +105,10 @@ void add_step(const Actor& actor, sim::PlanBuilder& builder) {
   spec.input = common.input;
   spec.signal = id_of<sim::SignalId>(actor.signal);
   spec.lock = id_of<sim::LockId>(actor.lock);
-  spec.communicator = id_of<sim::CommunicatorId>(actor.communicator);
+  spec.communicator = id_of<sim::CommunicatorId>(actor.aborted >= 0   ? actor.aborted
+                                                 : actor.drained >= 0 ? actor.drained
+                                                                      : actor.communicator);
+  spec.drains = actor.drained >= 0;
   spec.meeting = id_of<sim::MeetingId>(actor.meeting);
   spec.times = number(actor.times);
   spec.timeout = sim::Duration{actor.timeout};
@@ -114,7 +117,8 @@ void add_step(const Actor& actor, sim::PlanBuilder& builder) {
   spec.unordered = actor.unordered;
   builder.add_step(spec);
   for (const Call& call : actor.calls) builder.add_call(call_spec(call));
-  if (actor.role != Role::kSynchronize && actor.role != Role::kMeet) return;
+  const bool waits = actor.role == Role::kSynchronize || actor.role == Role::kMeet;
+  if (!waits || actor.drained >= 0) return;
   std::vector<sim::StreamId> streams;
   for (int stream : actor.synchronized) streams.push_back(sim::StreamId{number(stream)});
   builder.set_synchronized(streams);

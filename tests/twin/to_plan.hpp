@@ -23,6 +23,8 @@ inline constexpr std::array<std::pair<Role, sim::Role>, sim::kRoleCount> kRolePa
     {Role::kUnlock, sim::Role::kUnlock},
     {Role::kCreate, sim::Role::kCreate},
     {Role::kMeet, sim::Role::kMeet},
+    {Role::kAbort, sim::Role::kAbort},
+    {Role::kDrain, sim::Role::kDrain},
 }};
 
 /// Returns the engine's form of a plan, made with a sim::PlanBuilder. Threads, streams, actors,

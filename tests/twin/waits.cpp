@@ -516,10 +516,13 @@ class Waits {
       }
       return;
     }
-    for (int rank : m_.ranks_waited_for(ref)) {
+    for (int rank : at(m_.spec.communicators, call.communicator).ranks) {
+      const bool aborted = m_.aborted.contains({call.communicator, rank});
+      if (!aborted && (state.cut || !m_.ranks_waited_for(ref).contains(rank))) continue;
       m_.branches.insert("9.6 waits on an open communicator");
       add_coming(ref.op, rank, call.communicator, CallKind::kCollective, -1);
     }
+    if (state.cut) return;
     bool differs = false;
     for (int rank : at(m_.spec.communicators, call.communicator).ranks) {
       for (const CallRef& other : seq) {
@@ -577,6 +580,9 @@ class Waits {
   /// Adds an edge to the next call of a rank.
   void add_coming(Op op, int rank, int communicator, CallKind kind, int peer) {
     if (m_.is_dead(rank)) return add(op, rank_node(rank), Wait::kDeadRank);
+    if (m_.aborted.contains({communicator, rank})) {
+      return add(op, rank_node(rank), Wait::kAborted);
+    }
     const Wait wait =
         kind == CallKind::kCollective ? Wait::kPeerOfCollective : Wait::kPeerOfMessage;
     const auto is_of_sort = [&](const Call& call) {
@@ -633,7 +639,8 @@ class Waits {
   void visit_host(Op op) {
     const Actor& step = m_.actor(op.actor);
     const ThreadState& thread = at(m_.threads, step.thread);
-    if (step.role == Role::kSynchronize || (step.role == Role::kMeet && !thread.has_come)) {
+    if (step.role == Role::kSynchronize || step.role == Role::kAbort || step.role == Role::kDrain ||
+        (step.role == Role::kMeet && !thread.has_come)) {
       for (int s : at(m_.threads, step.thread).streams_marked) {
         add(op, first_op_of(s), Wait::kHostWait);
       }
@@ -734,7 +741,8 @@ const std::vector<std::string>& wait_names() {
                                                   "lock",
                                                   "progress",
                                                   "dead rank",
-                                                  "failed link"};
+                                                  "failed link",
+                                                  "aborted communicator"};
   return kNames;
 }
 

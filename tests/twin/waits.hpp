@@ -44,6 +44,7 @@ enum class Wait {
   kProgress,
   kDeadRank,
   kFailedLink,
+  kAborted,
 };
 
 /// `from` waits for `to`.

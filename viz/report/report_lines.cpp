@@ -222,8 +222,13 @@ std::vector<std::string> unmeasured_lines(const Explanation& explanation) {
   }
   if (explanation.destroys) {
     lines.emplace_back(
-        "destroying a communicator waits for its calls, then for the other ranks of the host "
-        "(rule 9.7; from NCCL's source and guide; not measured)");
+        "from NCCL 2.31 on, destroying a communicator waits for the other ranks of the host (rule "
+        "9.9; 'nccl: 2.30' waits for none; from NCCL's source and a report)");
+  }
+  if (explanation.suspends) {
+    lines.emplace_back(
+        "suspending or resuming a communicator waits for the hosts of all its ranks (rule 9.9; "
+        "from NCCL's source; not measured)");
   }
   if (explanation.registered_send) {
     lines.emplace_back(

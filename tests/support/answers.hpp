@@ -1,0 +1,42 @@
+// The answer of `check` in each reading, contract, real and cold, in a word each.
+#pragma once
+
+#include <string>
+
+#include "tests/support/inline_scenario.hpp"
+
+#include "features/check/nccl_modes.hpp"
+
+namespace pipesim::testing {
+
+inline const char* word_of(const models::NcclModeAnswer& found) {
+  if (found.verdict == sim::Verdict::kMismatch) return "mismatch";
+  switch (found.answer) {
+    case sim::Answer::kProved:
+      return "ok";
+    case sim::Answer::kHangPossible:
+      return "may";
+    case sim::Answer::kHangCertain:
+      return "hang";
+    case sim::Answer::kMismatch:
+      return "mismatch";
+    case sim::Answer::kUndecided:
+      break;
+  }
+  return "undecided";
+}
+
+inline std::string answers(const models::TaskGraph& graph) {
+  const models::NcclModesReport report = models::check_nccl_modes(graph, {});
+  std::string result;
+  for (const models::NcclModeAnswer& mode : report.modes) {
+    result += std::string(result.empty() ? "" : " ") + word_of(mode);
+  }
+  return result;
+}
+
+inline std::string answers(const std::string& text, const Settings& settings = {}) {
+  return answers(scenario_of(text, settings).graph);
+}
+
+}  // namespace pipesim::testing
