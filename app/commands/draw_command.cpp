@@ -154,6 +154,7 @@ int run_draw(const Arguments& arguments, const Console& console) {
 
   ScenarioInput input(files, console);
   const formats::Scenario scenario = input.read();
+  note_choices(scenario, console);
   const models::TaskGraph& graph = scenario.graph;
   const models::RankSet ranks = ranks_option(arguments, scenario, input);
   auto lowered = input.require(models::lower(graph, input.diagnostics()));

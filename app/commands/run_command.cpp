@@ -183,6 +183,7 @@ int run_scenario(const Arguments& arguments, const Console& console) {
     console.out << parameter_table(scenario);
     return kExitGood;
   }
+  note_choices(scenario, console);
   if (asked.schedule_path && !scenario.graph.pipeline) {
     input.fail(models::Code::kNothingToDo, "--schedule: the scenario has no pipeline schedule");
   }

@@ -52,6 +52,7 @@ int run_why(const Arguments& arguments, const Console& console) {
   const sim::Jitter variation = jitter(arguments);
   ScenarioInput input(scenario_files(arguments, given[0]), console);
   const formats::Scenario scenario = input.read();
+  note_choices(scenario, console);
   const models::TaskGraph& graph = scenario.graph;
   const OpQuery query = input.require(read_op(given[1], graph, "why", input.diagnostics()));
   auto lowered = input.require(models::lower(graph, input.diagnostics()));

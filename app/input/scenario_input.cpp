@@ -35,6 +35,23 @@ TextInput read_scenario_text(const std::string& path, const Console& console,
       console);
 }
 
+std::vector<std::string> free_choices(const formats::Scenario& scenario) {
+  std::vector<std::string> names;
+  for (const formats::Parameter& parameter : scenario.parameters) {
+    const bool is_free = parameter.choice != formats::JobChoice::kNone && !parameter.is_set;
+    if (is_free) names.push_back(parameter.name);
+  }
+  return names;
+}
+
+void note_choices(const formats::Scenario& scenario, const Console& console) {
+  const std::vector<std::string> names = free_choices(scenario);
+  if (names.empty()) return;
+  console.err << fmt::format(
+      "note: the job can go either way: {}. This is one way; 'pipesim check' tries all of them\n",
+      fmt::join(names, ", "));
+}
+
 ScenarioInput::ScenarioInput(const ScenarioFiles& files, const Console& console)
     : TextInput("", "", console),
       path_(shown_path(files.path)),

@@ -29,6 +29,13 @@ struct ScenarioFiles {
 TextInput read_scenario_text(const std::string& path, const Console& console,
                              const std::string& rules = {});
 
+/// Returns the names of the choices of a scenario that no setting fixes: a command other than
+/// `check` looks at one way of the job only.
+std::vector<std::string> free_choices(const formats::Scenario& scenario);
+
+/// Notes on standard error that a command looks at one way of the scenario's choices only.
+void note_choices(const formats::Scenario& scenario, const Console& console);
+
 class ScenarioInput : public TextInput {
  public:
   /// Reads the files. Throws FileError.

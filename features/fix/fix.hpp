@@ -58,6 +58,7 @@ struct Fix {
 enum class FixCase : std::uint8_t {
   kNothing,         // no interleaving hangs
   kNothingFound,    // no explored interleaving hangs
+  kOneWay,          // no interleaving hangs, in one of several ways of the job's choices
   kHangs,           // the run itself hangs
   kHangsInAnother,  // the run completes, but another interleaving hangs
   kByBuffers,       // no interleaving hangs, but NCCL's contract permits a hang

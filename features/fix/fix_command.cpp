@@ -31,6 +31,7 @@ int exit_code_of(const models::FixReport& report) {
     case models::FixCase::kNothing:
       return kExitGood;
     case models::FixCase::kNothingFound:
+    case models::FixCase::kOneWay:
       return kExitUndecided;
     case models::FixCase::kHangs:
     case models::FixCase::kHangsInAnother:
@@ -118,7 +119,7 @@ int run_fix(const Arguments& arguments, const Console& console) {
                                        });
   models::FixOptions options;
   options.stop = console.interrupted;
-  const models::FixReport report = input.require([&] {
+  models::FixReport report = input.require([&] {
     const Simulating now(console);
     const ProgressLine progress(console, [&tried] {
       return tried == 0 ? std::string("looking at the hang ...")
@@ -127,8 +128,13 @@ int run_fix(const Arguments& arguments, const Console& console) {
     return models::find_fixes(parameters_of(scenario, input), edited, options, input.diagnostics());
   }());
   input.report();
-  const bool hangs =
-      report.found != models::FixCase::kNothing && report.found != models::FixCase::kNothingFound;
+  note_choices(scenario, console);
+  if (report.found == models::FixCase::kNothing && !free_choices(scenario).empty()) {
+    report.found = models::FixCase::kOneWay;
+  }
+  const bool hangs = report.found != models::FixCase::kOneWay &&
+                     report.found != models::FixCase::kNothing &&
+                     report.found != models::FixCase::kNothingFound;
   const bool is_known = hangs && report.explanation.cause != models::Cause::kInterrupted;
   if (report.stopped && !is_known) {
     console.err << "interrupted before it was known whether the scenario hangs\n";

@@ -56,6 +56,7 @@ std::string_view case_name(FixCase found) {
   switch (found) {
     case FixCase::kNothing:
       return "nothing to fix";
+    case FixCase::kOneWay:
     case FixCase::kNothingFound:
       return "nothing found to fix";
     case FixCase::kHangs:

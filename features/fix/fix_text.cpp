@@ -114,7 +114,10 @@ class FixText {
 
   std::string run() {
     add_head();
-    if (report_.found == FixCase::kNothing || report_.found == FixCase::kNothingFound) return text_;
+    if (report_.found == FixCase::kNothing || report_.found == FixCase::kNothingFound ||
+        report_.found == FixCase::kOneWay) {
+      return text_;
+    }
     if (report_.fixes.empty() && !report_.stopped) add_none();
     // Adds the fixes in the order of their numbers.
     for (const bool altering : {false, true}) {
@@ -162,6 +165,12 @@ void FixText::add_head() {
     case FixCase::kNothingFound:
       add(fmt::format("{}  found nothing to fix: it completes. {}", scenario_,
                       sure_text(report_.before)),
+          0);
+      return;
+    case FixCase::kOneWay:
+      add(fmt::format("{}  found nothing to fix: it completes in this way of its choices. 'pipesim "
+                      "check' names a way that hangs, if there is one",
+                      scenario_),
           0);
       return;
     case FixCase::kHangs:

@@ -98,6 +98,7 @@ Linted lint_file(const ScenarioFiles& files, const Arguments& arguments, const C
   auto found = scenario ? models::lint(scenario->graph, input.diagnostics()) : std::nullopt;
   result.annotations = viz::annotations_of(input.diagnostics(), input.sources());
   if (!arguments.has("format")) input.report();
+  if (scenario && !arguments.has("format")) note_choices(*scenario, console);
   if (!found) {
     result.status = kExitUsage;
     return result;

@@ -201,6 +201,8 @@ class RankSteps {
   void add_event_wait(const RecordEntry& from, std::size_t i);
   void add_new_group(const RecordEntry& from);
   void add_store_barrier(const RecordEntry& from);
+  void add_destroy(const RecordEntry& from);
+  void add_destroy_of(std::uint32_t group, const RecordEntry& from);
   void add_store(std::size_t i);
   void add_end();
   std::string name_of_last_wait() const;
@@ -226,6 +228,8 @@ class RankSteps {
   std::size_t signals_ = 0;
   // [event]: its signal, and the entry that records the event.
   std::unordered_map<std::uint32_t, std::pair<Signal, std::size_t>> events_;
+  // [group]: its channels with calls, with the setting of p2p as in HostStep::number.
+  std::map<std::uint32_t, std::map<std::uint32_t, std::int64_t>> called_;
   std::map<std::uint32_t, EventSlots> channel_slots_;
   std::map<std::string, EventSlots> stream_slots_;
 };
@@ -321,7 +325,9 @@ void RankSteps::run() {
       case EntryKind::kStoreAdd:
         if (!from.timed_out) add_store(i);
         break;
-      case EntryKind::kDestroy:  // waits for no rank in gloo; in NCCL, only if the group was used
+      case EntryKind::kDestroy:
+        add_destroy(from);
+        break;
       case EntryKind::kPoll:
       case EntryKind::kDrop:
       case EntryKind::kBackward:
@@ -469,6 +475,14 @@ void RankSteps::add_calls(HostStep made, const RecordEntry& from,
     channel.used = true;
     if (channel.group != kNotSaid) programs_.channels.all()[channel.group].used = true;
     if (call.shared != kNotSaid) programs_.channels.all()[call.shared].used = true;
+    if (!nccl(from)) continue;
+    auto& called = called_[from.group];
+    if (call.shared == kNotSaid) {
+      called[call.channel] = 0;
+    } else {
+      called.try_emplace(call.channel, 1);
+      called.try_emplace(call.shared, 2);
+    }
   }
   made.channel = signal.channel;
   made.shared = signal.shared;
@@ -604,6 +618,33 @@ void RankSteps::add_store_barrier(const RecordEntry& from) {
   made.channel = call.channel;
   made.calls.push_back(std::move(call));
   add(std::move(made));
+}
+
+// Adds the ends of the communicators of NCCL that destroy_process_group destroys: those of its
+// group, or of all groups if it is the world group, in descending order of their names as text.
+// gloo's groups end with their last reference; the recorder has their waits.
+void RankSteps::add_destroy(const RecordEntry& from) {
+  const RecordGroup& group = record_.groups[from.group];
+  const bool all = group.ranks.size() == record_.ranks.size() && group.name == "0";
+  std::vector<std::uint32_t> groups;
+  for (const auto& [other, channels] : called_) {
+    if (all || other == from.group) groups.push_back(other);
+  }
+  std::stable_sort(groups.begin(), groups.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return record_.groups[a].name > record_.groups[b].name;
+  });
+  for (const std::uint32_t each : groups) add_destroy_of(each, from);
+}
+
+void RankSteps::add_destroy_of(std::uint32_t group, const RecordEntry& from) {
+  for (const auto& [channel, setting] : called_[group]) {
+    HostStep made = step(StepKind::kDestroy, from);
+    made.channel = channel;
+    made.number = setting;
+    programs_.destroys = true;
+    add(std::move(made));
+  }
+  called_.erase(group);
 }
 
 // Adds a store step. A loop of adds of 0 polls a counter: the step ends once ranks have added to

@@ -45,7 +45,8 @@ struct HostStep {
     kAwait,
     kSynchronize,  // a stream; if `stream` is empty, the device
     kCreate,
-    kSplit,  // splits the communicator of a channel
+    kSplit,    // splits the communicator of a channel
+    kDestroy,  // destroys the communicator of a channel
     kSet,
     kGet,
     kRaise,
@@ -62,9 +63,11 @@ struct HostStep {
   std::uint32_t channel = kNotSaid;
   std::uint32_t shared = kNotSaid;  // like HostCall::shared
   std::uint32_t slot = 0;           // number of the channel's event, from 1; 0: `name` is the event
-  std::int64_t number = 1;  // kCompute: kernels; kGet: number of sets to wait for; kExit: code
-  std::string name;         // name of an event, a key or an exception
-  std::string stream;       // stream, if no channel determines the stream
+  // kCompute: kernels; kGet: number of sets to wait for; kExit: code; kDestroy: the setting of
+  // parameter p2p under which the step exists, 0: both, 1: pair, 2: group.
+  std::int64_t number = 1;
+  std::string name;    // name of an event, a key or an exception
+  std::string stream;  // stream, if no channel determines the stream
   std::vector<HostCall> calls;
 };
 
@@ -79,7 +82,8 @@ struct HostPrograms {
   std::vector<std::vector<std::uint32_t>> entries{};
   bool has_pairs = false;  // whether parameter p2p chooses the channel of some sends
   bool has_kernels = false;
-  bool lazy = true;  // under NCCL: whether no group initialized its communicator when created
+  bool destroys = false;  // whether some rank destroys a group of NCCL
+  bool lazy = true;       // under NCCL: whether no group initialized its communicator when created
 };
 
 HostPrograms host_programs(const Record& record, RecordRules rules);

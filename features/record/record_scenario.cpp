@@ -66,6 +66,12 @@ class RecordWriter {
   HostPrograms programs_;
 };
 
+// Whether destroy_process_group of this version of torch aborts NCCL's communicators; else it
+// finalizes them.
+bool destroy_aborts(const std::string& torch) {
+  return torch.starts_with("2.3.") || torch.starts_with("2.4.") || torch.starts_with("2.5.");
+}
+
 std::string RecordWriter::run(const std::string& name, const models::RecordDoubts& doubts) {
   ScenarioText scenario(name);
   scenario.set("about", YamlNode::text(about()));
@@ -77,6 +83,9 @@ std::string RecordWriter::run(const std::string& name, const models::RecordDoubt
                                     .optional_text("hang", doubts.hang)
                                     .optional_text("possible", doubts.possible));
   add_parameters(scenario);
+  if (programs_.destroys) {
+    scenario.set_any("nccl", ScenarioMap("case", "nccl").text("2.30", "2.30").text("2.31", "2.31"));
+  }
   scenario.set_ranks(rank_count());
   add_groups(scenario);
   scenario.set_any("communicators", communicators());
@@ -116,6 +125,10 @@ void RecordWriter::add_parameters(ScenarioText& scenario) const {
         ScenarioMap("default", programs_.lazy ? "pair" : "group")
             .names("one_of", {"pair", "group"}),
         "communicator of sends and recvs outside of a batch: of the pair, or of the group");
+  }
+  if (programs_.destroys) {
+    add("nccl", ScenarioMap().text("default", "2.30").names("one_of", {"2.30", "2.31"}),
+        "version of NCCL: from 2.31 on, destroy_process_group waits for the ranks of the host");
   }
   if (programs_.has_kernels) {
     add("kernel", ScenarioMap().add("default", time(5000)), "time of a kernel");
@@ -231,6 +244,12 @@ ScenarioMap RecordWriter::action(const HostStep& step, const RankSet& on) const 
       return ScenarioMap("create", channel(step.channel).name);
     case StepKind::kSplit:
       return ScenarioMap("split", channel(step.channel).name);
+    case StepKind::kDestroy: {
+      ScenarioMap destroy(destroy_aborts(record_.torch) ? "abort" : "finalize",
+                          channel(step.channel).name);
+      if (step.number == 0) return destroy;
+      return destroy.value("when", step.number == 1 ? "p2p == 'pair'" : "p2p == 'group'");
+    }
     case StepKind::kSet:
       return ScenarioMap("set", step.name);
     case StepKind::kGet: {

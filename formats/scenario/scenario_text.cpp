@@ -10,10 +10,10 @@ namespace pipesim::formats {
 namespace {
 
 // The top-level keys, in the order in which people write them.
-constexpr std::array<std::string_view, 16> kTopLevel = {
-    "schema",  "name",     "about",         "rests_on", "undecided",     "params",
-    "reading", "ranks",    "micro_batches", "groups",   "communicators", "streams",
-    "actors",  "programs", "faults",        "expect"};
+constexpr std::array<std::string_view, 17> kTopLevel = {
+    "schema",  "name",   "about",    "rests_on",      "undecided", "params",
+    "reading", "nccl",   "ranks",    "micro_batches", "groups",    "communicators",
+    "streams", "actors", "programs", "faults",        "expect"};
 
 }  // namespace
 

@@ -409,9 +409,12 @@ void Engine::end_pair(ChannelId id) {
 // Rules 9.4 and 9.5: ends a buffered send, a recv that took a message, or a collective call that
 // runs alone.
 void Engine::end_call(CallId id) {
-  if (aborted(plan_.calls[id])) return finish_call(id);
-  if (plan_.faulty && stopped_calls({id})) return;
   const Call& call = plan_.calls[id];
+  if (aborted(call)) {
+    if (!plan_.faulty || moves(plan_.actors[call.actor].rank)) finish_call(id);
+    return;
+  }
+  if (plan_.faulty && stopped_calls({id})) return;
   if (call.kind == CallKind::kSend) {
     ChannelState& channel = state_.channels[call.channel];
     channel.messages.push({id, op_of(id)});

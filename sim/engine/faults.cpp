@@ -50,7 +50,7 @@ bool Engine::surfaces(ThreadId id) const {
   const Actor& actor = plan_.actors[state_.threads[id].at];
   if (state_.health[actor.rank] != Health::kFailed) return false;
   if (!on_host(actor.role) || actor.role == Role::kSynchronize) return true;
-  if (actor.role == Role::kMeet) return actor.streams != actor.streams_end;
+  if (actor.role == Role::kMeet) return !actor.drains && actor.streams != actor.streams_end;
   return actor.role == Role::kAwait && plan_.signals[actor.signal].recorded();
 }
 

@@ -40,7 +40,7 @@ HappensBefore::HappensBefore(const Plan& plan, std::uint32_t max_nodes)
     }
   }
   all_nodes_ = node_count_;
-  if (node_count_ > max_nodes) return;
+  if (node_count_ > max_nodes || plan.aborts) return;
   Edges edges{std::vector<std::vector<Node>>(node_count_)};
   add_ops(plan, edges);
   add_programs(plan, edges);

@@ -51,8 +51,8 @@ class HappensBefore {
   using Node = std::uint32_t;
 
   /// Computes the order. Cost: the square of the number of nodes (two per op) in time, an eighth of
-  /// the square in bytes. Above `max_nodes` nodes, the relation contains only the order of ops
-  /// within each actor.
+  /// the square in bytes. Above `max_nodes` nodes, or if a rank aborts a communicator, the relation
+  /// contains only the order of ops within each actor.
   HappensBefore(const Plan& plan, std::uint32_t max_nodes);
 
   /// Whether the relation contains more than the order of ops within each actor.

@@ -70,6 +70,7 @@ const std::vector<Row>& table() {
       {"pipeline_rendezvous_hang", {"micro-batches", "send-first 0SEND_F"}},
       {"ray_cross_send", {"send-first send channel"}},
       {"rl_weight_sync", {"host-sync synchronize nccl ep"}},
+      {"shrink_then_destroy", {"meeting destroy old"}},
       {"split_beside_all_reduce", {"split-pending split world"}},
       {"symmetric_memory_collected", {"group-order all_reduce world"}},
       {"window_registered_on_one_rank", {"collective-branch register world.2"}},

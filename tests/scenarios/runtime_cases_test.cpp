@@ -58,7 +58,7 @@ TEST_CASE("runtimes: destroy and finalize wait for the streams, and for the host
       // A destroy after a finalize skips the job, so it waits for nobody.
       {"r0: finalize x, destroy x; r1: finalize x", kOk, "", kX},
       {"r0: finalize x, destroy x; r1: destroy x", kOk, "", kX},
-      // Both wait for the rank's own calls.
+      // Destroy and finalize wait for the rank's own calls.
       {"r0: AR(x), destroy x, set k; r1: get k, AR(x), destroy x", kHangs, "", kXOfOneHost},
       {"r0: AR(x), set k, destroy x; r1: get k, AR(x), destroy x", kNotCold, "", kXOfOneHost},
       {"r0: AR(x), finalize x, set k; r1: get k, AR(x)", kHangs, "", kXOfOneHost},
@@ -125,5 +125,128 @@ TEST_CASE("runtimes: suspend waits for the device and for all ranks", "[scenario
       // Other streams of the device count, too.
       {"r0: R1(w), suspend x; r1: suspend x, S0(w)", kHangs, "", kX},
       {"r0: R1(w), suspend x; r1: S0(w), suspend x", kOk, "", kX},
+  });
+}
+
+namespace {
+
+constexpr const char* kGloo = "backend: gloo\n";
+// Communicators of one group of gloo: for calls that can end in any order.
+constexpr const char* kParts =
+    "communicators: {named: {a: {group: w}, b: {group: w}, c: {group: w}, t1: {group: w}, "
+    "t2: {group: w}}}\n";
+constexpr const char* kGlooHangs = "hang";
+constexpr const char* kGlooOk = "ok";
+
+// Returns the answer without that of each reading: they are equal, since no call is NCCL's.
+void check_gloo(const std::vector<Case>& cases) {
+  for (const Case& each : cases) {
+    INFO(each.programs << " | " << each.groups << " | " << each.top);
+    const std::string all = testing::answers(
+        testing::Shorthand::scenario(each.programs, each.groups, std::string(kGloo) + each.top));
+    CHECK(all.substr(0, all.find(' ')) == each.answer);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("runtimes: gloo's rooted collectives wait for ancestors and children",
+          "[scenarios][cases]") {
+  check_gloo({
+      // Rank 3 is a child of rank 1 in the tree of root 0, rank 1 a child of the root.
+      {"r0: B0, S3; r1: B0; r2: B0; r3: R0, B0", kGlooOk},
+      {"r0: B0, S1; r1: R0, B0; r2: B0; r3: B0", kGlooHangs},
+      // Without a rank: its ancestors and its descendants wait, no others.
+      {"r0: B0; r1: host a; r2: B0, set k; r3: B0", kGlooHangs},
+      {"r0: G0; r1: G0, S2; r2: R1, G0", kGlooOk},
+      {"r0: G0, S2; r1: G0; r2: R0, G0", kGlooHangs},
+      {"r0: SC0; r1: SC0, S2; r2: R1, SC0", kGlooOk},
+      {"r0: SC0, S2; r1: SC0; r2: R0, SC0", kGlooHangs},
+      {"r0: AR, S2; r1: AR; r2: R0, AR", kGlooHangs},
+      {"r0: AR:0B, S2; r1: AR:0B; r2: R0, AR:0B", kGlooOk},
+      {"r0: AG:0B, S2; r1: AG:0B; r2: R0, AG:0B", kGlooOk},
+      {"r0: A2A:0B, S2; r1: A2A:0B; r2: R0, A2A:0B", kGlooHangs},
+      {"r0: BAR, S2; r1: BAR; r2: R0, BAR", kGlooHangs},
+  });
+}
+
+TEST_CASE("runtimes: two workers run the collectives of a gloo group", "[scenarios][cases]") {
+  check_gloo({
+      {"r0: iB2(a), iB0(b), w1, w2; r1: iB2(a), iB0(b), w2, S2, w1; r2: R1, B2(a), B0(b)", kGlooOk,
+       "", kParts},
+      // Two broadcasts from rank 2 occupy both workers of ranks 0 and 1.
+      {"r0: iB2(a), iB2(b), iB0(c), w1, w2, w3; r1: iB2(a), iB2(b), iB0(c), w3, S2, w1, w2; "
+       "r2: R1, B2(a), B2(b), B0(c)",
+       kGlooHangs, "", kParts},
+      {"r0: iB2(a), iB2(b), iB0(c), w1, w2, w3; r1: iB2(a), iB2(b), iB0(c), S2, w1, w2, w3; "
+       "r2: R1, B2(a), B2(b), B0(c)",
+       kGlooOk, "", kParts},
+      // Groups never block each other.
+      {"r0: AR(g), AR(h); r1: AR(h), AR(g)", kGlooHangs, "g: all, h: all"},
+      {"r0: iAR(g), iAR(h), w, w; r1: iAR(h), iAR(g), w, w", kGlooOk, "g: all, h: all"},
+      // Collectives of one number whose algorithms differ never meet.
+      {"r0: AR, B0; r1: B0, AR", "mismatch"},
+      {"r0: AR, B0; r1: AR, B0", kGlooOk},
+  });
+}
+
+TEST_CASE("runtimes: gloo's messages are a rendezvous", "[scenarios][cases]") {
+  check_gloo({
+      {"r0: S1, R1; r1: S0, R0", kGlooHangs},
+      {"r0: S1:0B, R1:0B; r1: S0:0B, R0:0B", kGlooHangs},
+      {"r0: iS1(t1), R1(t2), w; r1: iS0(t2), R0(t1), w", kGlooOk, "", kParts},
+      // Tags are communicators of their own. NCCL has no tags, so the order counts.
+      {"r0: iS1(t1), iS1(t2), w, w; r1: R0(t2), R0(t1)", kGlooOk, "", kParts},
+      {"r0: S1(t1), S1(t2); r1: R0(t2), R0(t1)", kGlooHangs, "", kParts},
+      // A recv from any rank takes what came first.
+      {"r0: Rany, R1; r1: S0; r2: S0", "may"},
+      {"r0: Rany, Rany; r1: S0; r2: S0", kGlooOk},
+      // A larger recv completes; a smaller one ends its process.
+      {"r0: S1:4KiB, BAR; r1: R0:8KiB, BAR", "mismatch"},
+  });
+}
+
+TEST_CASE("runtimes: a gloo group ends once its rank's collectives are done",
+          "[scenarios][cases]") {
+  check_gloo({
+      {"r0: iAR, destroy w; r1: host a", kGlooHangs},
+      {"r0: iAR, destroy w; r1: AR", kGlooOk},
+      {"r0: iAR, destroy w, S1(g); r1: R0(g), AR", kGlooHangs, "g: all"},
+      {"r0: iAR, S1(g), destroy w; r1: R0(g), AR", kGlooOk, "g: all"},
+      // Nobody waits for another rank's destroy.
+      {"r0: AR, destroy w; r1: AR", kGlooOk},
+      // A pending message is not waited for.
+      {"r0: iS1, destroy w, S1(g); r1: R0(g), R0", kGlooOk, "g: all"},
+      // The end of a process waits for its collectives.
+      {"r0: iAR; r1: host a", kGlooHangs},
+  });
+}
+
+TEST_CASE("runtimes: the backends of a mixed group do not know each other", "[scenarios][cases]") {
+  constexpr const char* kMixed =
+      "communicators: {creation: start, named: {n: {group: w}, "
+      "g: {group: w, gloo: on}}}\nreading: real\n";
+  check_cases({
+      // Without a wait of a host, the barrier of gloo and the call of NCCL have no order.
+      {"r0: AR(n), sync, BAR(g); r1: BAR(g), AR(n)", kHangs, "", kMixed},
+      {"r0: AR(n), BAR(g); r1: BAR(g), AR(n)", kNotCold, "", kMixed},
+      // A barrier is a call of NCCL if the group has `device_id=`.
+      {"r0: AR(n), BAR(n); r1: BAR(n), AR(n)", "mismatch mismatch mismatch", "",
+       "backend: nccl2\ndevice_id: on\ncommunicators: {named: {n: {group: w}}}\n"},
+  });
+}
+
+TEST_CASE("runtimes: keys of the store", "[scenarios][cases]") {
+  check_gloo({
+      {"r0: set k; r1: get k", kGlooOk},
+      {"r0: set k1; r1: get k2", kGlooHangs},
+      // A barrier of the store is an add and a wait for as many.
+      {"r0-2: set b, get b", kGlooOk},
+      {"r0: get k, set j; r1: get j, set k", kGlooHangs},
+      {"r0: set j, get k; r1: get j, set k", kGlooOk},
+      // One client makes one call at a time, so a set of another thread waits for a get.
+      {"r0 T1: lock store, get k, unlock store; r0 T2: host a, lock store, set k, unlock store",
+       "may"},
+      {"r0 T1: lock store, get k, unlock store; r0 T2: lock clone, set k, unlock clone", kGlooOk},
   });
 }

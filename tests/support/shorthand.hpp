@@ -33,6 +33,8 @@ class Shorthand {
   static std::string scenario(std::string_view programs, const std::string& groups = {},
                               const std::string& top = {}) {
     Shorthand reader;
+    // The calls of a host have a stream with the name of their communicator.
+    if (top.find("backend: gloo") != std::string::npos) reader.stream_ = "";
     std::string text;
     for (const std::string& program : split(programs, ';')) text += reader.program(program);
     return "schema: 1\nranks: " + std::to_string(reader.ranks_) + "\ngroups: {w: all" +
@@ -96,8 +98,8 @@ class Shorthand {
     if (text[0] == 'i' && is_call(text.substr(1))) {
       const std::string made = call(text.substr(1));
       asynchronous_.push_back("work" + std::to_string(works_++));
-      return "{" + made + ", blocking: off}, {record: " + asynchronous_.back() + ", stream: nccl " +
-             group_ + "}";
+      return "{" + made + ", blocking: off}, {record: " + asynchronous_.back() +
+             ", stream: " + stream_ + group_ + "}";
     }
     if (is_call(text)) return "{" + call(text) + "}";
     const std::size_t space = text.find(' ');
@@ -147,6 +149,7 @@ class Shorthand {
   int ranks_ = 1;
   int works_ = 0;
   std::string group_;
+  std::string stream_ = "nccl ";           // how the stream of a communicator begins
   std::vector<std::string> asynchronous_;  // events of the program's asynchronous calls
   std::size_t awaited_ = 0;
 };

@@ -433,6 +433,7 @@ class Machine {
   void finish_call(CallRef ref);
   bool is_void(const Event& event) const;
   bool is_broken(int communicator) const;
+  bool aborts_ended(Op op) const;
   bool blocks_for_overhead(int thread, Op op);
   LaunchQueue& queue_of(int stream);
   bool blocks_for_launch_queue(int thread, Op op);

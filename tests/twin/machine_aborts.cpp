@@ -87,6 +87,14 @@ bool Machine::is_void(const Event& event) const {
                      [&](const CallRef& ref) { return !call_state(ref).running; });
 }
 
+/// Whether aborts have ended or cut off the calls of an op that hung on a link.
+bool Machine::aborts_ended(Op op) const {
+  const auto found = calls.find(op);
+  if (aborted.empty() || found == calls.end()) return false;
+  return std::none_of(found->second.begin(), found->second.end(),
+                      [](const CallState& state) { return state.hangs_on >= 0; });
+}
+
 bool Machine::is_broken(int c) const {
   const auto first = aborted.lower_bound({c, -1});
   return first != aborted.end() && first->first == c;

@@ -240,6 +240,7 @@ void Machine::end_call(CallRef ref) {
 
 void Machine::finish_call(CallRef ref) {
   change_call(ref).running = false;
+  change_call(ref).hangs_on = -1;
   change_call(ref).done = true;
   last_progress = now;
   activate_calls(ref.op);

@@ -69,7 +69,8 @@ bool Machine::is_stopped_by_faults(const Event& event) {
   }
   bool stopped = false;
   for (const CallRef& ref : event.calls) {
-    if (!call_of(ref).fatal) continue;
+    const bool was_ended = aborted.contains({call_of(ref).communicator, rank_of(ref.op.actor)});
+    if (!call_of(ref).fatal || was_ended) continue;
     die(rank_of(ref.op.actor), Why::kFatalCall, ref.op);
     stopped = true;
   }
@@ -160,6 +161,7 @@ std::int64_t Machine::polled(std::int64_t time) const {
 
 std::optional<Timer> Machine::next_timer() const {
   std::vector<Timer> timers = link_errors_;
+  std::erase_if(timers, [this](const Timer& timer) { return aborts_ended(*timer.op); });
   for (int i = 0; i < count_of(spec.deaths); ++i) {
     const Death& death = at(spec.deaths, i);
     if (deaths_come_.contains(i)) continue;

@@ -613,7 +613,9 @@ class ProgramGenerator {
   /// Adds steps that abort a communicator of devices, wait for its calls, or destroy it.
   void add_end() {
     const int communicator = some_communicator();
-    if (at(spec_.communicators, communicator).on_host) return;
+    // Only hosts have calls that advance in calls, and only devices have aborts.
+    const Communicator& kind = at(spec_.communicators, communicator);
+    if (kind.on_host || kind.in_calls) return;
     const Role role = random_.pick<Role>({Role::kAbort, Role::kDrain, Role::kMeet});
     const bool waits = role != Role::kAbort || random_.chance(70);
     const std::vector<int> ranks = at(spec_.communicators, communicator).ranks;

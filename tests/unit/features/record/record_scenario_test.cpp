@@ -177,6 +177,29 @@ TEST_CASE("of a long exception a scenario has the beginning", "[formats][record_
   CHECK(testing::contains(scenario_of(record, models::RecordRules::kGloo), shown + "...\""));
 }
 
+// Rank 0 destroys the group while its second all_reduce is pending, for which rank 1 waits for a
+// key that rank 0 sets afterwards.
+TEST_CASE("destroy_process_group of NCCL waits for the rank's calls",
+          "[formats][record_scenario]") {
+  const auto record = [](const std::string& destroy) {
+    const std::string set = "{\"store\": \"set\", \"key\": \"k\"}\n";
+    const std::string get = "{\"store\": \"get\", \"key\": \"k\"}\n";
+    const std::string first = collective("g0", 1, kSync);
+    return record_of("nccl", {first + collective("g0", 2, "\"w\": 1") + destroy + set + end(),
+                              first + get + collective("g0", 2, "\"w\": 1") + end()});
+  };
+  const std::string destroy = "{\"destroy\": \"g0\"}\n";
+  CHECK(is_proved(record(""), "nccl"));
+  CHECK_FALSE(is_proved(record(destroy), "nccl"));
+  CHECK(is_proved(record(destroy), "gloo"));  // the recorder has its waits
+  CHECK(testing::contains(scenario_of(record(destroy), models::RecordRules::kNccl), "finalize: "));
+  // From NCCL 2.31 on, ranks of a host that destroy a communicator meet.
+  const auto one = record_of(
+      "nccl", {collective("g0", 1, kSync) + destroy + end(), collective("g0", 1, kSync) + end()});
+  CHECK(is_proved(one, "nccl"));
+  CHECK_FALSE(is_proved(one, "nccl", {{"nccl", "2.31"}}));
+}
+
 // After destroy_process_group, the sequence numbers restart.
 TEST_CASE("a group that is made again has calls of its own", "[formats][record_scenario]") {
   const std::string again =
