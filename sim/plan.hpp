@@ -193,8 +193,8 @@ struct alignas(64) Actor {
   std::uint32_t gang = 1;          // slots that an op takes at a time; divides `kernel_slots`
   bool collects = false;           // kCalls: whether one of its calls is collective and needs slots
   bool unordered = false;  // kCalls: whether it is in no launch order, except for room [5.3]
-  SignalId signal;  // kRecord, kWait, kAwait, kSet: the signal to fire or to wait for
-  LockId lock;      // kLock, kUnlock: the lock
+  SignalId signal;         // kRecord, kWait, kAwait, kSet: the signal to fire or to wait for
+  LockId lock;             // kLock, kUnlock: the lock
   // kCreate; kMeet: communicator to initialize first, or none. If `drains`: communicator whose
   // calls the step waits for.
   CommunicatorId communicator;

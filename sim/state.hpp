@@ -399,7 +399,7 @@ struct CommunicatorState {
   bool mismatched = false;
   CallId first;               // first call to arrive
   std::uint32_t stalled = 0;  // number of arrived calls in State::stalled
-  bool broken = false;  // whether some rank has aborted the communicator (9.9)
+  bool broken = false;        // whether some rank has aborted the communicator (9.9)
 };
 
 /// A call of op `k`: of a message that no recv has taken, or the first call at a sequence number.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "app/input/schedule_input.hpp"
 #include "app/output/files.hpp"

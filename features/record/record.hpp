@@ -150,8 +150,8 @@ struct RecordStream {
   std::uint32_t device = 0;
 };
 
-/// An answer that the environment gave and another run can get otherwise: a comparison with a clock,
-/// a random number, a queue, the order of two accesses to a key or a file.
+/// An answer that the environment gave and another run can get otherwise: a comparison with a
+/// clock, a random number, a queue, the order of two accesses to a key or a file.
 struct FreeAnswer {
   std::uint32_t kind = kNotSaid;  // in Record::texts
   std::uint32_t path = kNotSaid;  // a file, in Record::texts; kNotSaid: not about a file

@@ -339,10 +339,11 @@ constexpr KeyTable kInputStep{"input_step",
                               {&kOutsideInput, &kTimeout, &kWhere, &kStep},
                               1};
 constexpr const KeyTable* kSteps[] = {
-    &kRepeat,           &kBlock,     &kBlockCall,    &kAgain,          &kCompute,  &kEventStep,
-    &kGroupStep,        &kCallStep,  &kExchangeStep, &kRootedCallStep, &kSendStep, &kRecvStep,
-    &kCommunicatorStep, &kAbortStep, &kShrinkStep,   &kSymmetricStep,  &kHostStep, &kPause,
-    &kGet,              &kInputStep};
+    &kRepeat,           &kBlock,          &kBlockCall,  &kAgain,
+    &kCompute,          &kEventStep,      &kGroupStep,  &kCallStep,
+    &kExchangeStep,     &kRootedCallStep, &kSendStep,   &kRecvStep,
+    &kCommunicatorStep, &kAbortStep,      &kShrinkStep, &kSymmetricStep,
+    &kHostStep,         &kPause,          &kGet,        &kInputStep};
 
 constexpr Key kCallNameRows[] = {
     {"name", "name", "Name in reports, beside that of the group; may have expressions in it"},
