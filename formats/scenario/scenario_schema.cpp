@@ -350,9 +350,16 @@ class SchemaWriter {
   }
 
   static std::string choice_of(std::string_view type, const std::vector<std::string>& words) {
-    return fmt::format(R"("anyOf": [{{"enum": ["{}"]}}, {{"type": "string", "pattern": "^\\$."}}, )"
+    std::string values;
+    for (const std::string& word : words) {
+      values += fmt::format(R"({}"{}")", values.empty() ? "" : ", ", word);
+      // YAML reads a version, such as 2.31, as a number.
+      const bool is_number = word.find_first_not_of("0123456789.") == std::string::npos;
+      if (is_number) values += ", " + word;
+    }
+    return fmt::format(R"("anyOf": [{{"enum": [{}]}}, {{"type": "string", "pattern": "^\\$."}}, )"
                        R"({{"type": "object"}}], {})",
-                       fmt::join(words, "\", \""), choice_rules(definition_name(type), false));
+                       values, choice_rules(definition_name(type), false));
   }
 
   // Returns the keys that tell a map of this table from maps of other tables.

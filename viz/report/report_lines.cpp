@@ -240,6 +240,7 @@ std::vector<std::string> unmeasured_lines(const Explanation& explanation) {
 
 std::string head_line(const std::string& left, const std::string& rest, std::size_t width) {
   constexpr std::string_view kBetween = "   ";
+  if (display_width(left) > width) return paragraph(left, width, 0, 2) + rest + "\n";
   const bool fits = display_width(left) + kBetween.size() + rest.size() <= width;
   return fmt::format("{}{}{}\n", left, fits ? kBetween : "\n", rest);
 }
