@@ -144,7 +144,8 @@ TEST_CASE("each starting scenario runs with every value that its parameters may 
         if (ordered) arguments.insert(arguments.end(), {"--set", "messages=edge"});
         const auto result = command(arguments);
         INFO(kind << " " << setting << "\n" << result.out << result.err);
-        CHECK(result.err.empty());
+        const bool has_choice = result.err.starts_with("note: the job can go either way");
+        CHECK((result.err.empty() || has_choice));
         // These settings hang, as the comments of the scenarios say.
         const bool deferred = kind == "torchtitan" && setting == "p2p_order=deferred";
         const bool hangs =

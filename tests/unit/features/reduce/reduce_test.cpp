@@ -178,6 +178,8 @@ TEST_CASE("no rank and no actor of a reduced scenario can go alone", "[models][r
     CHECK(hangs_alike(small.graph));
     CHECK(small.after.ops <= small.before.ops);
     for (std::uint32_t i = 0; i < small.graph.actors.size(); ++i) {
+      const auto& step = small.graph.actors[i].step;
+      if (step && step->implied) continue;  // the wait of an `after` goes with its step
       TaskGraph less = small.graph;
       std::vector<bool> keep(less.actors.size(), true);
       keep[i] = false;
