@@ -89,6 +89,9 @@ class Describer {
   Keys top() const {
     Keys keys = {{"ranks", number(graph_.ranks)}, {"micro_batches", number(graph_.micro_batches)}};
     if (graph_.memory) keys.emplace_back("memory", numbers(*graph_.memory, all_, Unit::kBytes));
+    for (const auto& lock : graph_.locks) {
+      if (lock.of_rank) keys.emplace_back("lock " + lock.name, text("scope: rank"));
+    }
     if (!graph_.destroy_meets) keys.emplace_back("nccl", text("2.30"));
     if (!graph_.process_groups.backend.empty()) {
       keys.emplace_back("backend", text(graph_.process_groups.backend));
