@@ -117,7 +117,10 @@ class Second(unittest.TestCase):
             seen[answer] = seen.get(answer, 0) + 1
             with self.subTest(seed=seed, text=text_of(path)):
                 check = json.loads(self.run_it(PROGRAM, "check", path, "--json").stdout)
-                self.assertEqual(check["answer"].replace("_", " "), answer)
+                # The interleavings are those of the file's NCCL model; a fresh job can hang alone,
+                # where ranks of a process share a lock or an all_to_all connects them.
+                one = check.get("readings", {}).get(tree["reading"], check)
+                self.assertEqual(one["answer"].replace("_", " "), answer)
                 if answer != "proved":
                     self.check_fixes(path)
                     self.check_reduced(path)
