@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace pipesim::models {
 namespace {
@@ -232,14 +233,9 @@ void note_two_threads(const std::map<std::uint32_t, RankThreads>& ranks,
     }
   }
   for (const auto& [what, of] : ranks_with) {
-    std::string list;
-    for (const std::uint32_t rank : of) {
-      if (!list.empty()) list += ", ";
-      list += std::to_string(rank);
-    }
     diagnosis.notes.emplace_back(
         fmt::format("Two threads are in collectives at once on rank{} {}: {}",
-                    of.size() == 1 ? "" : "s", list, what));
+                    of.size() == 1 ? "" : "s", fmt::join(of, ", "), what));
   }
 }
 

@@ -5,6 +5,8 @@
 
 #include "models/graph/whole_number.hpp"
 
+#include "features/record/record_reader.hpp"
+
 namespace pipesim::formats {
 namespace {
 
@@ -92,12 +94,7 @@ void read_ring(std::string_view ring, std::uint64_t position, AttachedRank& rank
 }  // namespace
 
 std::optional<std::uint32_t> rank_of_attached_file(std::string_view name) {
-  constexpr std::string_view kHead = "rank";
-  constexpr std::string_view kTail = ".calls";
-  if (!name.starts_with(kHead) || !name.ends_with(kTail)) return std::nullopt;
-  name.remove_prefix(kHead.size());
-  name.remove_suffix(kTail.size());
-  return models::whole_number<std::uint32_t>(name);
+  return rank_in_name(name, ".calls");
 }
 
 std::optional<AttachedRank> read_attached_rank(std::string_view calls, std::string_view steps) {

@@ -269,6 +269,7 @@ class RankReader {
   void read_host_wait(Fields& fields, RecordEntry& entry);
   bool read_store(Fields& fields, RecordEntry& entry);
   void read_entry(Fields& fields);
+  void read_note(Fields& fields, RecordEntry& entry);
 
   using Ids = std::unordered_map<std::string, std::uint32_t>;
   std::uint32_t id(Fields& fields, const char* key, const Ids& ids, const char* what,
@@ -477,9 +478,6 @@ void RankReader::read_entry(Fields& fields) {
   if (head == "call") {
     read_call(fields, entry);
   } else if (head == "wait" || head == "poll" || head == "drop") {
-    entry.kind = head == "wait"   ? EntryKind::kWait
-                 : head == "poll" ? EntryKind::kPoll
-                                  : EntryKind::kDrop;
     read_wait(fields, entry);
   } else if (head == "init" || head == "new_group" || head == "destroy") {
     read_group_entry(fields, entry);
@@ -502,15 +500,7 @@ void RankReader::read_entry(Fields& fields) {
   } else if (head == "ask") {
     return read_ask(fields);
   } else if (head == "note") {
-    entry.kind = EntryKind::kNote;
-    const std::string note = fields.text("note", std::nullopt);
-    const std::string says = fields.text("text");
-    const bool incomplete = note == "incomplete";
-    entry.text = job_.text(incomplete                         ? kIncompleteBasis + says
-                           : note == "other" && !says.empty() ? says
-                                                              : note);
-    entry.read_made_up = note == "cut_read";
-    entry.bytes = fields.integer("bytes", 0, kMaxInteger, 0);
+    read_note(fields, entry);
   } else {
     throw BadLine(fmt::format("unknown entry '{}'", models::printable(head)),
                   "a line begins with 'def', 'call', 'wait', 'poll', 'drop', 'init', 'new_group', "
@@ -519,6 +509,18 @@ void RankReader::read_entry(Fields& fields) {
                   head);
   }
   rank_.entries.push_back(std::move(entry));
+}
+
+void RankReader::read_note(Fields& fields, RecordEntry& entry) {
+  entry.kind = EntryKind::kNote;
+  const std::string note = fields.text("note", std::nullopt);
+  const std::string says = fields.text("text");
+  const bool incomplete = note == "incomplete";
+  entry.text = job_.text(incomplete                         ? kIncompleteBasis + says
+                         : note == "other" && !says.empty() ? says
+                                                            : note);
+  entry.read_made_up = note == "cut_read";
+  entry.bytes = fields.integer("bytes", 0, kMaxInteger, 0);
 }
 
 // Reads a free answer. Only its kind and its file decide what the verdict rests on.
@@ -623,6 +625,9 @@ void RankReader::read_splits(Fields& fields, RecordEntry& entry) {
 void RankReader::read_wait(Fields& fields, RecordEntry& entry) {
   const std::string head = fields.head();
   const char* key = head.c_str();
+  entry.kind = head == "wait"   ? EntryKind::kWait
+               : head == "poll" ? EntryKind::kPoll
+                                : EntryKind::kDrop;
   entry.amounts = fields.integers(key, kMaxInteger);
   if (entry.kind == EntryKind::kWait) {
     entry.at_exit = fields.truth("exit");
@@ -751,13 +756,16 @@ void check_ranks(const std::vector<std::uint32_t>& file_of, Diagnostics& diagnos
 
 }  // namespace
 
-std::optional<std::uint32_t> rank_of_record_file(std::string_view name) {
+std::optional<std::uint32_t> rank_in_name(std::string_view name, std::string_view ending) {
   constexpr std::string_view kHead = "rank";
-  constexpr std::string_view kTail = ".jsonl";
-  if (!name.starts_with(kHead) || !name.ends_with(kTail)) return std::nullopt;
+  if (!name.starts_with(kHead) || !name.ends_with(ending)) return std::nullopt;
   name.remove_prefix(kHead.size());
-  name.remove_suffix(kTail.size());
-  const auto rank = models::whole_number<std::uint32_t>(name);
+  name.remove_suffix(ending.size());
+  return models::whole_number<std::uint32_t>(name);
+}
+
+std::optional<std::uint32_t> rank_of_record_file(std::string_view name) {
+  const auto rank = rank_in_name(name, ".jsonl");
   return rank && *rank < kMaxRecordRanks ? rank : std::nullopt;
 }
 

@@ -26,6 +26,10 @@ struct RecordText {
   std::string text;
 };
 
+/// Returns the rank in the name of a file: 3 in "rank3.jsonl", where `ending` is ".jsonl". Returns
+/// nullopt for other names.
+std::optional<std::uint32_t> rank_in_name(std::string_view name, std::string_view ending);
+
 /// Returns the rank of a file with this name: "rank3.jsonl". Returns nullopt for other names.
 std::optional<std::uint32_t> rank_of_record_file(std::string_view name);
 
