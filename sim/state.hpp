@@ -523,8 +523,8 @@ class State {
   std::vector<std::uint32_t> joined;  // by Need::join: number of the arrival; 0: none
   std::vector<std::uint8_t> arrived;  // by Plan::communicator_ranks: 1 if arrived at the init
   std::vector<CallId> in_round;       // by Plan::communicator_ranks: the arrived call
-  // By Plan::communicator_ranks: 1 if the rank has aborted the communicator (9.9). Empty if the
-  // plan has no step that does.
+  // 1 if the rank has aborted the communicator (9.9), in the order of Plan::communicator_ranks.
+  // Empty if the plan has no aborts.
   std::vector<std::uint8_t> aborted;
   // Open communicators only; empty if the plan has none.
   IdVector<CommunicatorId, Rounds> rounds;

@@ -247,7 +247,7 @@ void ScenarioReader::read_lock(const YamlValue& value) {
   if (!lock.name.empty()) graph_.locks.push_back(std::move(lock));
 }
 
-// Reads `processes`: a group, each list of which is a process.
+// Reads `processes`: the group whose lists of ranks are the processes.
 void ScenarioReader::read_processes(const YamlValue& value) {
   const std::optional<std::string> name = values_.word(value);
   if (!name) return;

@@ -55,7 +55,7 @@ TEST_CASE("runtimes: destroy and finalize wait for the streams, and for the host
        "start}}}\n"},
       {"r0: finalize x; r1: host a", kHangs, "", kX},
       {"r0: finalize x; r1: host a", kOk, "", kXOfOneHost},
-      // A destroy after a finalize skips the job, so it waits for nobody.
+      // After a finalize, destroy skips its job and waits for no rank.
       {"r0: finalize x, destroy x; r1: finalize x", kOk, "", kX},
       {"r0: finalize x, destroy x; r1: destroy x", kOk, "", kX},
       // Destroy and finalize wait for the rank's own calls.

@@ -264,7 +264,7 @@ class Broker:
             for met in meeting.met:
                 met.update(meeting.members)
         elif call.op not in _FROM_ROOT and call.op not in _TO_ROOT:
-            return  # nobody gets a result before the last call
+            return  # no rank gets a result before the last call
         for member in meeting.members:
             self._answer_rank(member)
 

@@ -26,7 +26,7 @@ programs:
   CHECK(findings.front().message ==
         "thread 'main' takes lock 'cuda' while it holds 'gil', and another thread takes them in "
         "the opposite order");
-  // One order, and locks of which a thread holds only one.
+  // Threads that take locks in one order, or hold only one at a time, cannot wait in a cycle.
   CHECK(lint(with(text, "[{lock: cuda}, {lock: gil}, {unlock: gil}, {unlock: cuda}]",
                   "[{lock: gil}, {lock: cuda}, {unlock: cuda}, {unlock: gil}]"))
             .empty());
@@ -71,7 +71,7 @@ programs:
   CHECK(lint(with(text, "{lock: gil}, {host: work}", "{lock: other}, {host: work}")
                  .replace(text.rfind("{unlock: gil}") + 2, 13, "{unlock: other}"))
             .empty());
-  // Work of the host waits for nobody.
+  // A copy on the host does not wait for the device.
   CHECK(lint(with(text, "{synchronize: device}", "{host: copy}")).empty());
 }
 
