@@ -461,14 +461,16 @@ class Noting:
             known = self._works.pop(-tensor.untyped_storage().data_ptr(), None)
             if known is None:
                 return None
-            thread = self.own.thread or self.thread()
-            place = self._places.current(frame)
-            number, at = self._put_reference("W", known, thread, place)
-            self.notes.threads[thread.slot] = number
-            return thread, at
+            return self._put_wait(known, self.own.thread or self.thread(), frame)
         except Exception as error:
             self.fail(error)
             return None
+
+    def _put_wait(self, known: Known, thread: Thread, frame: Any) -> tuple[Thread, int]:
+        place = self._places.current(frame)
+        number, at = self._put_reference("W", known, thread, place)
+        self.notes.threads[thread.slot] = number
+        return thread, at
 
     def _note_dropped(self) -> None:
         while self._dropped:
@@ -499,10 +501,7 @@ class Noting:
                 number, at = self._put("Y", thread, {}, None)
                 self.notes.threads[thread.slot] = number
                 return thread, at
-            place = self._places.current(frame)
-            number, at = self._put_reference("W", known, thread, place)
-            self.notes.threads[thread.slot] = number
-            return thread, at
+            return self._put_wait(known, thread, frame)
         except Exception as error:
             self.fail(error)
             return None

@@ -8,6 +8,7 @@ import functools
 import inspect
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Any, Callable
 
 import torch
@@ -233,9 +234,7 @@ def _wrap_groups(noting: Noting) -> None:
             return original_helper(*args, **kwargs)
         made: dict[str, Group] = {}
         try:
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            made = define(bound.arguments)
+            made = define(_arguments(signature, args, kwargs))
         except Exception as error:
             noting.fail(error)
         result = original_helper(*args, **kwargs)
@@ -262,6 +261,15 @@ def _wrap_groups(noting: Noting) -> None:
         replace(function.__name__, modules, function)
     if hasattr(c10d, "split_group"):
         _wrap_split(noting, world)
+
+
+def _arguments(
+    signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Returns the arguments of a call by name, with the defaults."""
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.arguments
 
 
 def _add_group(noting: Noting, pg: Any, made: dict[str, Group]) -> None:
@@ -310,9 +318,7 @@ def _wrap_split(noting: Noting, world: dict[str, Group]) -> None:
         made: dict[str, Group] = {}
         try:
             if noting.active:
-                bound = signature.bind(*args, **kwargs)
-                bound.apply_defaults()
-                made = define(bound.arguments)
+                made = define(_arguments(signature, args, kwargs))
         except Exception as error:
             noting.fail(error)
         pg = original(*args, **kwargs)
