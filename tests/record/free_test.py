@@ -106,11 +106,13 @@ class FreeAnswers(unittest.TestCase):
             store.add("n", 1)
             if store.add("m", 1) == 1:
                 pass
-            if store.check(["n"]):
+            # PyTorch 1.13's prefix store has no check().
+            if hasattr(store, "check") and store.check(["n"]):
                 pass
             dist.barrier()
 
-        self.of(job, ("store", "add()"), ("store", "check()"))
+        checks = [("store", "check()")] if hasattr(dist.PrefixStore, "check") else []
+        self.of(job, ("store", "add()"), *checks)
 
 
 if __name__ == "__main__":
