@@ -105,16 +105,16 @@ class Second(unittest.TestCase):
         return answer_of(planned)
 
     def test_searches(self):
-        seen = {}
+        seen = dict.fromkeys(("proved", "hang possible", "hang certain"), 0)
         seed = FIRST
-        while sum(seen.values()) < SEARCHED:
+        while sum(seen.values()) < SEARCHED or not all(seen.values()):
             seed += 1
             tree = random_file.scenario(random.Random(seed), small=True)
             path = self.write("small.yaml", random_file.yaml(tree, random.Random(seed)))
             answer = self.answer(path)
             if answer is None:
                 continue
-            seen[answer] = seen.get(answer, 0) + 1
+            seen[answer] += 1
             with self.subTest(seed=seed, text=text_of(path)):
                 check = json.loads(self.run_it(PROGRAM, "check", path, "--json").stdout)
                 # The interleavings are those of the file's NCCL model; a fresh job can hang alone,
@@ -124,7 +124,6 @@ class Second(unittest.TestCase):
                 if answer != "proved":
                     self.check_fixes(path)
                     self.check_reduced(path)
-        self.assertEqual(set(seen), {"proved", "hang possible", "hang certain"})
 
     def check_fixes(self, path):
         folder = os.path.join(self.folder, "fixes")
