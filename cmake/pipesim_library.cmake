@@ -34,7 +34,7 @@ function(pipesim_add_library module)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O${arg_OPTIMIZE}>)
   endif()
   if(PIPESIM_UNITY)
-    pipesim_use_unity(${target} ${sources})
+    pipesim_use_unity(${target} 1000 ${sources})
     if(arg_PRECOMPILED_BY)
       target_precompile_headers(${target} REUSE_FROM pipesim_${arg_PRECOMPILED_BY})
     else()
@@ -61,9 +61,10 @@ set(pipesim_precompiled
     <variant>
     <vector>)
 
-# Compiles the sources of a folder as one translation unit, since most of the time goes into headers
-# that they share. So names in anonymous namespaces are unique within a folder.
-function(pipesim_use_unity target)
+# pipesim_use_unity(<target> <most> <source>...) compiles up to <most> sources of a folder as one
+# translation unit, since most of the time goes into headers that they share. So names in anonymous
+# namespaces are unique within a folder.
+function(pipesim_use_unity target most)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   foreach(source IN LISTS ARGN)
     cmake_path(GET source PARENT_PATH group)
@@ -71,6 +72,12 @@ function(pipesim_use_unity target)
     if(NOT group)
       set(group top)
     endif()
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+    if(NOT DEFINED count_${group})
+      set(count_${group} 0)
+    endif()
+    math(EXPR unit "${count_${group}} / ${most}")
+    string(REGEX REPLACE "^0$" "" unit "${unit}")
+    math(EXPR count_${group} "${count_${group}} + 1")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group}${unit})
   endforeach()
 endfunction()

@@ -32,13 +32,19 @@ function(pipesim_add_tests name)
   endif()
 
   set(target ${name}_tests)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp")
+  file(
+    GLOB_RECURSE sources
+    RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}"
+    CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp")
   add_executable(${target} ${sources} ${arg_SOURCES})
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${target} PRIVATE ${arg_DEPS} Catch2::Catch2WithMain)
   pipesim_use_flags(${target})
   # Catch2's macros compile slowly, especially with optimization, and run in no time, so tests are
   # compiled without optimization. The code under test is compiled as the preset says.
+  if(PIPESIM_UNITY)
+    pipesim_use_unity(${target} 8 ${sources}) # more would leave cores idle at the end of a build
+  endif()
   if(PIPESIM_UNITY AND arg_PRECOMPILED_BY)
     target_precompile_headers(${target} REUSE_FROM ${arg_PRECOMPILED_BY}_tests)
   else()

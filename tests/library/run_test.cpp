@@ -11,12 +11,12 @@ using namespace std::chrono_literals;
 
 namespace {
 
-Result hang() { return run(load_scenario("scenarios/buffer_on_the_wrong_stream.yaml")); }
+Result hang_of_two() { return run(load_scenario("scenarios/buffer_on_the_wrong_stream.yaml")); }
 
 }  // namespace
 
 TEST_CASE("a hang is explained by its cycle", "[library][run]") {
-  const Result result = hang();
+  const Result result = hang_of_two();
   CHECK(result.verdict() == Verdict::kDeadlock);
   CHECK_FALSE(result.completed());
   CHECK(result.cause() == "cycle");
@@ -47,7 +47,7 @@ TEST_CASE("a hang is explained by its cycle", "[library][run]") {
 }
 
 TEST_CASE("the reports are those of the command", "[library][run]") {
-  const Result result = hang();
+  const Result result = hang_of_two();
   CHECK(result.text().rfind("buffer_on_the_wrong_stream  DEADLOCK at 24 us", 0) == 0);
   CHECK(result.text().find("Any one of these changes lets this run complete") != std::string::npos);
   CHECK(result.json().find("\"verdict\": \"deadlock\"") != std::string::npos);

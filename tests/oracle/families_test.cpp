@@ -32,7 +32,7 @@ Verdict explore_by_hand(const std::string& model, const std::string& defines) {
   return verdict;
 }
 
-constexpr std::uint64_t kMaxStates = 50000;
+constexpr std::uint64_t kMaxFamilyStates = 50000;
 
 /// Whether the plan fits into the limits of tests/oracle/plan.pml.
 bool fits_generic_model(const sim::Plan& plan) {
@@ -75,7 +75,7 @@ void compare(const std::string& model, const std::vector<Case>& cases) {
     std::cout << name << ": " << words_of(ours.answer) << ", SPIN " << by_hand.states
               << " states, pipesim " << ours.states << " and " << ours.steps << " steps";
     if (fits_generic_model(each.plan)) {
-      const Verdict exported = ask_spin(each.plan, kMaxStates);
+      const Verdict exported = ask_spin(each.plan, kMaxFamilyStates);
       std::cout << ", of the plan " << (exported.gave_up ? "at least " : "") << exported.states;
       if (!exported.gave_up) CHECK(exported.hangs == each.hangs);
     }

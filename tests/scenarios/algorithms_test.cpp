@@ -23,7 +23,7 @@ std::string file_text(const std::string& path) {
   return text.str();
 }
 
-models::CollectiveAlgorithm read(const std::string& path) {
+models::CollectiveAlgorithm read_algorithm(const std::string& path) {
   models::Diagnostics diagnostics;
   auto algorithm = formats::read_algorithm(file_text(path), diagnostics);
   INFO(testing::text_of(diagnostics));
@@ -67,7 +67,7 @@ TEST_CASE("the files of others get the verdicts that are known", "[verify_algori
   };
   for (const auto& [file, wanted] : known) {
     CAPTURE(file);
-    const models::VerifyReport report = models::verify(read(folder + file), {});
+    const models::VerifyReport report = models::verify(read_algorithm(folder + file), {});
     CHECK(report.verdict == wanted);
     if (file.find("1ch_intra_2ch_inter") != std::string::npos) CHECK(report.slots_needed == 3);
     if (file.find("rec_doub_halv") != std::string::npos) CHECK(report.hangs_from == 8'388'609);
@@ -87,10 +87,11 @@ TEST_CASE("the files of others get the verdicts that are known", "[verify_algori
   };
   for (const auto& [file, wanted] : not_sent) {
     CAPTURE(file);
-    CHECK(models::verify(read(faults + file), {}).verdict == wanted);
+    CHECK(models::verify(read_algorithm(faults + file), {}).verdict == wanted);
   }
   // The two waits of this plan are on channels that no thread block signals.
-  const models::CollectiveAlgorithm fused = read(folder + "plan/dsl_signal_wait_fuse_test.json");
+  const models::CollectiveAlgorithm fused =
+      read_algorithm(folder + "plan/dsl_signal_wait_fuse_test.json");
   const auto changes = models::try_changes(fused, models::verify(fused, {}), {});
   REQUIRE_FALSE(changes.empty());
   CHECK(changes[0].helps);

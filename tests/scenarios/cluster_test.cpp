@@ -7,15 +7,12 @@
 #include "tests/support/inline_scenario.hpp"
 
 using namespace pipesim;
+using testing::explanation_in_contract;
 using testing::mistakes_in;
 
 namespace {
 
 // Runs a scenario in the reading contract; nccl_modes_test.cpp tests the other readings.
-models::Explanation explanation_of(const std::string& text) {
-  return testing::explanation_of(text, {{"reading", "contract"}});
-}
-
 // Four ranks on two hosts. Within a host, links have 2 us and 100 bytes per ns; between hosts, 10
 // us and 10 bytes per ns. 8 MB take 80 us or 800 us. The ring of all ranks has hops of 2 + 10 + 2 +
 // 10 us; without one hop of 2 us, R = 22 us.
@@ -35,7 +32,7 @@ std::string program(const std::string& step) { return "programs: {do: [" + step 
 
 // Returns how long the step takes if all ranks run it, in microseconds.
 std::int64_t us(const std::string& step, const std::string& top = {}) {
-  const models::Explanation found = explanation_of(kHead + kCluster + top + program(step));
+  const models::Explanation found = explanation_in_contract(kHead + kCluster + top + program(step));
   CHECK(found.verdict == sim::Verdict::kCompleted);
   CHECK(found.time_ns % 1000 == 0);
   return found.time_ns / 1000;
@@ -58,7 +55,7 @@ TEST_CASE("each list of a group has its own links", "[scenarios][cluster]") {
       "cluster: {hosts: 3, ranks: [0, 0, 1, 2], links: {nvlink: {latency: "
       "2us}, infiniband: {latency: 10us, bandwidth: 10GB/s}}, devices: 2}\n";
   const models::Explanation found =
-      explanation_of(kHead + placed + program("{all_reduce: pairs, bytes: 8MB}"));
+      explanation_in_contract(kHead + placed + program("{all_reduce: pairs, bytes: 8MB}"));
   CHECK(found.time_ns == 820'000);
 }
 
@@ -69,7 +66,7 @@ TEST_CASE("what is said to take a time takes it", "[scenarios][cluster]") {
 }
 
 TEST_CASE("without a cluster bytes take no time", "[scenarios][cluster]") {
-  CHECK(explanation_of(kHead + program("{all_reduce: all4, bytes: 8MB}")).time_ns == 0);
+  CHECK(explanation_in_contract(kHead + program("{all_reduce: all4, bytes: 8MB}")).time_ns == 0);
 }
 
 TEST_CASE("the algorithm is the call's, or the communicator's, or the cluster's",
@@ -82,8 +79,8 @@ TEST_CASE("the algorithm is the call's, or the communicator's, or the cluster's"
 
 TEST_CASE("the collective of an actor takes what its bytes need", "[scenarios][cluster]") {
   const auto time = [](const std::string& collective, const std::string& more = {}) {
-    return explanation_of(kHead + kCluster + "actors: {a: {source: 1, collective: {" + collective +
-                          "}" + more + "}}\n")
+    return explanation_in_contract(kHead + kCluster + "actors: {a: {source: 1, collective: {" +
+                                   collective + "}" + more + "}}\n")
         .time_ns;
   };
   CHECK(time("all_gather: all4, bytes: 8MB") == 22'000 + 2'400'000);  // R, 3 * 800 us
@@ -142,5 +139,6 @@ TEST_CASE("algorithm and links of a communicator mean nothing without a cluster"
           "[scenarios][cluster]") {
   const std::string named =
       "communicators: {named: {c: {group: all4, algorithm: tree, over: [ethernet]}}}\n";
-  CHECK(explanation_of(kHead + named + program("{all_reduce: c, bytes: 8MB}")).time_ns == 0);
+  CHECK(explanation_in_contract(kHead + named + program("{all_reduce: c, bytes: 8MB}")).time_ns ==
+        0);
 }

@@ -30,8 +30,8 @@ std::ostream& operator<<(std::ostream& out, const Said& said) {
 }
 
 constexpr Said kCompletes{Verdict::kCompleted, Answer::kProved};
-constexpr Said kHangs{Verdict::kDeadlock, Answer::kHangCertain};
-constexpr Said kMayHang{Verdict::kCompleted, Answer::kHangPossible};
+constexpr Said kAlwaysHangs{Verdict::kDeadlock, Answer::kHangCertain};
+constexpr Said kSometimesHangs{Verdict::kCompleted, Answer::kHangPossible};
 
 Said said_of(const models::TaskGraph& graph) {
   models::Diagnostics diagnostics;
@@ -74,17 +74,17 @@ schedule:
     - 0F0,0SEND_F0,0F1,0SEND_F1,2RECV_F0,2F0,2SEND_F0,2RECV_F1,2F1,2SEND_F1,2RECV_B0,2B0,2SEND_B0,2RECV_B1,2B1,2SEND_B1,0RECV_B0,0B0,0RECV_B1,0B1
     - 1RECV_F0,1F0,1SEND_F0,1RECV_F1,1F1,1SEND_F1,3RECV_F0,3F0,3B0,3SEND_B0,3RECV_F1,3F1,3B1,3SEND_B1,1RECV_B0,1B0,1SEND_B0,1RECV_B1,1B1,1SEND_B1
 )";
-  CHECK(said(looped) == kHangs);
-  CHECK(said(looped, {{"messages", "sync"}}) == kHangs);
-  CHECK(said(looped, {{"messages", "pair"}}) == kHangs);
-  CHECK(said(looped, {{"messages", "direction"}}) == kHangs);
+  CHECK(said(looped) == kAlwaysHangs);
+  CHECK(said(looped, {{"messages", "sync"}}) == kAlwaysHangs);
+  CHECK(said(looped, {{"messages", "pair"}}) == kAlwaysHangs);
+  CHECK(said(looped, {{"messages", "direction"}}) == kAlwaysHangs);
   CHECK(said(looped, {{"messages", "edge"}}) == kCompletes);
   CHECK(said(looped, {{"messages", "dir"}}) == kCompletes);
   // The same schedule without `messages`.
   std::string plain = looped;
   plain.erase(plain.find("  messages: $messages\n"), std::string("  messages: $messages\n").size());
   plain.erase(plain.find("params:"), plain.find("schedule:") - plain.find("params:"));
-  CHECK(said(plain) == kHangs);
+  CHECK(said(plain) == kAlwaysHangs);
   // A forward crosses a backward: their directions differ.
   const std::string crossing = R"(schema: 1
 params: {messages: {default: pg, one_of: [dir, edge, pair, direction, pg, sync]}}
@@ -94,8 +94,8 @@ schedule:
     - 0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1
     - 1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1
 )";
-  CHECK(said(crossing) == kHangs);
-  CHECK(said(crossing, {{"messages", "pair"}}) == kHangs);
+  CHECK(said(crossing) == kAlwaysHangs);
+  CHECK(said(crossing, {{"messages", "pair"}}) == kAlwaysHangs);
   CHECK(said(crossing, {{"messages", "direction"}}) == kCompletes);
   CHECK(said(crossing, {{"messages", "edge"}}) == kCompletes);
 }
@@ -135,7 +135,7 @@ TEST_CASE("a recv leaves its hardware queue when it starts, on AMD when it ends"
                                      "{send: up, to: 1, bytes: 1MiB, after: [compute]}",
                                      kAnswers});
   CHECK(said(text) == kCompletes);
-  CHECK(said(text, {{"vendor", "amd"}}) == kHangs);
+  CHECK(said(text, {{"vendor", "amd"}}) == kAlwaysHangs);
 }
 
 TEST_CASE("a record holds no hardware queue, a wait does", "[scenarios][device]") {
@@ -147,7 +147,7 @@ TEST_CASE("a record holds no hardware queue, a wait does", "[scenarios][device]"
                      kAnswers});
   };
   CHECK(said(with("{record: received, stream: nccl down}, ")) == kCompletes);
-  CHECK(said(with("{compute: uses, stream: j, after: [nccl down]}, ")) == kHangs);
+  CHECK(said(with("{compute: uses, stream: j, after: [nccl down]}, ")) == kAlwaysHangs);
 }
 
 TEST_CASE("more streams than the eight hardware queues of a device share them",
@@ -170,8 +170,8 @@ TEST_CASE("more streams than the eight hardware queues of a device share them",
   CHECK(said(with("device: {hardware_queues: 0}\n")) == kCompletes);
   // In a run with 8 queues, k8 shares a queue with k0; with 7 queues, it shares a queue with k1.
   // Another assignment can put k8 with k0.
-  CHECK(said(with("device: {hardware_queues: 7}\n")) == kMayHang);
-  CHECK(said(with("device: {hardware_queues: 1}\n")) == kHangs);
+  CHECK(said(with("device: {hardware_queues: 7}\n")) == kSometimesHangs);
+  CHECK(said(with("device: {hardware_queues: 1}\n")) == kAlwaysHangs);
 }
 
 TEST_CASE("streams that share hardware queues in any way are proved", "[scenarios][device]") {
@@ -198,17 +198,18 @@ std::string two_groups(const std::string& device, const std::string& zero, const
 
 TEST_CASE("collectives of two groups need one order on all ranks", "[scenarios][device]") {
   CHECK(said(two_groups("", kA + ", " + kB, kA + ", " + kB)) == kCompletes);
-  CHECK(said(two_groups("", kA + ", " + kB, kB + ", " + kA)) == kMayHang);
+  CHECK(said(two_groups("", kA + ", " + kB, kB + ", " + kA)) == kSometimesHangs);
   // Rank 1 waits for b before it calls a; rank 0 calls a first.
-  CHECK(said(two_groups("", kA + ", " + kB, kB + ", {synchronize: nccl b}, " + kA)) == kMayHang);
+  CHECK(said(two_groups("", kA + ", " + kB, kB + ", {synchronize: nccl b}, " + kA)) ==
+        kSometimesHangs);
   // If rank 0 also waits between its calls, only one order is possible.
   CHECK(said(two_groups("", kA + ", {synchronize: nccl a}, " + kB,
-                        kB + ", {synchronize: nccl b}, " + kA)) == kHangs);
+                        kB + ", {synchronize: nccl b}, " + kA)) == kAlwaysHangs);
   // Starting calls in launch order does not help if the ranks launch in different orders.
   CHECK(said(two_groups("device: {launch_order: implicit}\n", kA + ", " + kB, kB + ", " + kA)) ==
-        kMayHang);
+        kSometimesHangs);
   CHECK(said(two_groups("device: {launch_order: serial}\n", kA + ", " + kB, kB + ", " + kA)) ==
-        kHangs);
+        kAlwaysHangs);
   CHECK(said(two_groups("device: {launch_order: serial}\n", kA + ", " + kB, kA + ", " + kB)) ==
         kCompletes);
 }
@@ -223,7 +224,7 @@ TEST_CASE("without slots for both, one order does not help unless starts have on
   const auto with = [](const std::string& order) {
     return two_groups("device: {resident: 1" + order + "}\n", kA + ", " + kB, kA + ", " + kB);
   };
-  CHECK(said(with("")) == kMayHang);
+  CHECK(said(with("")) == kSometimesHangs);
   CHECK(said(with(", launch_order: implicit")) == kCompletes);
 }
 
@@ -234,7 +235,7 @@ TEST_CASE("three groups have no order although no two of them contradict each ot
   };
   const std::string groups = "groups: {x: [0, 1], y: [1, 2], z: [0, 2]}\n";
   CHECK(said(programs(groups, {call("x") + ", " + call("z"), call("y") + ", " + call("x"),
-                               call("z") + ", " + call("y")})) == kMayHang);
+                               call("z") + ", " + call("y")})) == kSometimesHangs);
   CHECK(said(programs(groups, {call("x") + ", " + call("z"), call("x") + ", " + call("y"),
                                call("y") + ", " + call("z")})) == kCompletes);
 }
@@ -248,7 +249,7 @@ const std::string kPp = "groups: {pp: all, qq: all}\n";
 const std::string kSend = "{send: pp, to: 1 - rank, bytes: 1GiB}";
 const std::string kRecv = "{recv: pp, from: 1 - rank, bytes: 1GiB}";
 
-std::string group(const std::vector<std::string>& calls) {
+std::string grouped(const std::vector<std::string>& calls) {
   std::string text;
   for (const std::string& call : calls) text += (text.empty() ? "" : ", ") + call;
   return "{group: [" + text + "]}";
@@ -259,17 +260,17 @@ std::string group(const std::vector<std::string>& calls) {
 TEST_CASE("the second message of a group to a rank waits for all first ones",
           "[scenarios][device]") {
   const std::string answers = kRecv + ", " + kRecv + ", " + kSend;
-  CHECK(said(programs(kPp, {group({kSend, kSend, kRecv}), answers})) == kHangs);
-  CHECK(said(programs(kPp, {group({kSend, kSend}) + ", " + group({kRecv}), answers})) ==
+  CHECK(said(programs(kPp, {grouped({kSend, kSend, kRecv}), answers})) == kAlwaysHangs);
+  CHECK(said(programs(kPp, {grouped({kSend, kSend}) + ", " + grouped({kRecv}), answers})) ==
         kCompletes);
-  CHECK(said(programs(kPp, {group({kSend, kRecv, kSend, kRecv}),
-                            group({kRecv, kSend, kRecv, kSend})})) == kCompletes);
+  CHECK(said(programs(kPp, {grouped({kSend, kRecv, kSend, kRecv}),
+                            grouped({kRecv, kSend, kRecv, kSend})})) == kCompletes);
 }
 
 TEST_CASE("the collectives of a group come before its messages", "[scenarios][device]") {
   const std::string reduce = "{all_reduce: pp, bytes: 1KiB}";
-  CHECK(said(programs(kPp, {group({kSend, reduce}), group({reduce, kRecv})})) == kCompletes);
-  CHECK(said(programs(kPp, {group({kSend, reduce}), kRecv + ", " + reduce})) == kHangs);
+  CHECK(said(programs(kPp, {grouped({kSend, reduce}), grouped({reduce, kRecv})})) == kCompletes);
+  CHECK(said(programs(kPp, {grouped({kSend, reduce}), kRecv + ", " + reduce})) == kAlwaysHangs);
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -281,7 +282,7 @@ TEST_CASE("calls of a communicator run one after the other, whatever their strea
     return call.substr(0, call.size() - 1) + ", stream: " + stream + "}";
   };
   const std::string both = on(kSend, "s1") + ", " + on(kRecv, "s2");
-  CHECK(said(programs(kPp, {both, both})) == kHangs);
+  CHECK(said(programs(kPp, {both, both})) == kAlwaysHangs);
   std::string other = kRecv;
   other.replace(other.find("pp"), 2, "qq");
   const std::string zero = on(kSend, "s1") + ", " + on(other, "s2");

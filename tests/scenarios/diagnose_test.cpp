@@ -15,7 +15,7 @@ using testing::command;
 
 namespace {
 
-constexpr const char* kSwin = "scenarios/swin_2x2x2.yaml";
+constexpr const char* kSwinJob = "scenarios/swin_2x2x2.yaml";
 
 std::set<int> ranks_of_cycle(const json& report) {
   std::set<int> ranks;
@@ -40,14 +40,14 @@ std::set<std::string> table(const json& report, const char* done) {
 
 TEST_CASE("the logs of the Swin hang give its table and its ranks", "[diagnose]") {
   const testing::Folder folder;
-  const auto ran =
-      command({"run", kSwin, "--json", "--log", folder / "all.log", "--log-dir", folder / "logs"});
+  const auto ran = command(
+      {"run", kSwinJob, "--json", "--log", folder / "all.log", "--log-dir", folder / "logs"});
   REQUIRE(ran.code == 1);
   const json run = json::parse(ran.out);
   REQUIRE(ranks_of_cycle(run) == std::set<int>{0, 1});
   for (const char* logs : {"all.log", "logs"}) {
     const auto read =
-        command({"diagnose", "oneflow", folder / logs, "--scenario", kSwin, "--json"});
+        command({"diagnose", "oneflow", folder / logs, "--scenario", kSwinJob, "--json"});
     CHECK(read.err.empty());
     CHECK(read.code == 1);
     const json found = json::parse(read.out);
@@ -75,8 +75,8 @@ TEST_CASE("the logs of the Swin hang are a scenario that hangs in the same colle
           "[diagnose]") {
   const testing::Folder folder;
   const std::string scenario = folder / "heart.yaml";
-  CHECK(command({"run", kSwin, "--log", folder / "all.log"}).code == 1);
-  CHECK(command({"diagnose", "oneflow", folder / "all.log", "--scenario", kSwin, "--as-scenario",
+  CHECK(command({"run", kSwinJob, "--log", folder / "all.log"}).code == 1);
+  CHECK(command({"diagnose", "oneflow", folder / "all.log", "--scenario", kSwinJob, "--as-scenario",
                  scenario})
             .code == 1);
   CHECK(command({"test", scenario}).code == 0);
@@ -97,12 +97,12 @@ TEST_CASE("the logs of the Swin hang are a scenario that hangs in the same colle
 TEST_CASE("a log of another run ends elsewhere, and of one that completes nothing is wrong",
           "[diagnose]") {
   const testing::Folder folder;
-  REQUIRE(command({"run", kSwin, "--set", "acc=2", "--log", folder / "all.log"}).code == 0);
-  const auto same =
-      command({"diagnose", "oneflow", folder / "all.log", "--scenario", kSwin, "--set", "acc=2"});
+  REQUIRE(command({"run", kSwinJob, "--set", "acc=2", "--log", folder / "all.log"}).code == 0);
+  const auto same = command(
+      {"diagnose", "oneflow", folder / "all.log", "--scenario", kSwinJob, "--set", "acc=2"});
   CHECK(same.code == 0);
   CHECK(testing::contains(same.out, "ends in the same place"));
-  const auto other = command({"diagnose", "oneflow", folder / "all.log", "--scenario", kSwin});
+  const auto other = command({"diagnose", "oneflow", folder / "all.log", "--scenario", kSwinJob});
   CHECK(testing::contains(other.out, "ends in another place: "));
   CHECK(testing::contains(other.out,
                           "  rank 0 SRC: entered 2 and launched 2 in the log, 4 and 4 "

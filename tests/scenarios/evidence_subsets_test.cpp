@@ -464,7 +464,7 @@ void add_ranks(const json& found, const char* list, std::set<int>& ranks) {
 
 // Returns the blamed ranks. If `diagnose` does not know the rank of a process, it names the pid,
 // which is 100 + rank in this test.
-std::set<int> blamed(const json& found) {
+std::set<int> accused_ranks(const json& found) {
   std::set<int> ranks;
   for (const char* list : {"root_ranks", "roots", "cycle"}) add_ranks(found, list, ranks);
   if (!found.contains("processes")) return ranks;
@@ -539,7 +539,7 @@ bool blames_only_roots(const Hang& hang, const Files& part) {
   const auto found = command({"diagnose", folder / "e", "--json"});
   INFO("files" << names << "\n" << hang.scenario << found.out << found.err);
   REQUIRE((found.code == 0 || found.code == 1 || found.code == 3));
-  const std::set<int> accused = blamed(json::parse(found.out));
+  const std::set<int> accused = accused_ranks(json::parse(found.out));
   CHECK((!job_is_of_gloo(part) || found.code != 0));
   CHECK(std::includes(hang.roots.begin(), hang.roots.end(), accused.begin(), accused.end()));
   return !accused.empty();

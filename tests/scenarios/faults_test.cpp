@@ -17,30 +17,27 @@ using models::Explanation;
 using sim::DeathCause;
 using sim::Verdict;
 using sim::WaitKind;
+using testing::explanation_in_contract;
 using testing::mistakes_in;
 
 namespace {
 
 // Runs a scenario in the reading contract; nccl_modes_test.cpp tests the other readings.
-models::Explanation explanation_of(const std::string& text) {
-  return testing::explanation_of(text, {{"reading", "contract"}});
-}
-
 // Returns a scenario of two ranks with the same steps.
 std::string both(const std::string& steps, const std::string& top) {
   return "schema: 1\nranks: 2\ngroups: {g: all}\n" + top + "programs:\n  do:\n" + steps;
 }
 
-std::string step(const std::string& fields) { return "    - {" + fields + "}\n"; }
+std::string indented_step(const std::string& fields) { return "    - {" + fields + "}\n"; }
 
-struct Expected {
+struct FaultsOf {
   std::uint32_t rank;
   std::int64_t time_ns;
   DeathCause cause;
   bool after_quiescence;
 };
 
-void check_deaths(const Explanation& found, const std::vector<Expected>& expected) {
+void check_deaths(const Explanation& found, const std::vector<FaultsOf>& expected) {
   REQUIRE(found.deaths.size() == expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     CAPTURE(i);
@@ -61,9 +58,9 @@ void check_root(const Explanation& found, std::uint32_t rank, WaitKind kind) {
 
 TEST_CASE("a rank that dies at a time never comes, and is the cause", "[scenarios][faults]") {
   // Rank 1 dies 2 us before its kernel ends, so it never reaches the all-reduce.
-  const Explanation found = explanation_of(
-      both(step("compute: work, takes: 5us") + step("all_reduce: g, after: [compute]"),
-           "faults: [{rank: 1, dies: segfault, at: 3us}]\n"));
+  const Explanation found = explanation_in_contract(both(
+      indented_step("compute: work, takes: 5us") + indented_step("all_reduce: g, after: [compute]"),
+      "faults: [{rank: 1, dies: segfault, at: 3us}]\n"));
   CHECK(found.verdict == Verdict::kStarved);
   CHECK(found.cause == Cause::kDeadRank);
   check_deaths(found, {{1, 3'000, DeathCause::kAtTime, false}});
@@ -75,9 +72,10 @@ TEST_CASE("a rank that dies at a time never comes, and is the cause", "[scenario
 
 TEST_CASE("a rank dies at an op instead of launching it", "[scenarios][faults]") {
   // Launches take no time. Rank 0 dies instead of launching its second `work`.
-  const std::string steps = step("repeat: 3, do: [{host: load, takes: 1us}, {compute: work}]");
+  const std::string steps =
+      indented_step("repeat: 3, do: [{host: load, takes: 1us}, {compute: work}]");
   const Explanation found =
-      explanation_of(both(steps, "faults: [{rank: 0, dies: killed, act: work#2}]\n"));
+      explanation_in_contract(both(steps, "faults: [{rank: 0, dies: killed, act: work#2}]\n"));
   // Rank 1 is done, so no rank waits for rank 0.
   CHECK(found.verdict == Verdict::kCrashed);
   CHECK(found.cause == Cause::kDeadRank);
@@ -89,8 +87,10 @@ TEST_CASE("a rank dies at an op instead of launching it", "[scenarios][faults]")
 
 TEST_CASE("a program can raise, and exit early", "[scenarios][faults]") {
   for (const std::string end : {"raise: out of memory", "exit: 0"}) {
-    const Explanation found = explanation_of(
-        both(step("host: load, takes: 1us") + step(end + ", on: 1") + step("all_reduce: g"), ""));
+    const Explanation found = explanation_in_contract(both(indented_step("host: load, takes: 1us") +
+                                                               indented_step(end + ", on: 1") +
+                                                               indented_step("all_reduce: g"),
+                                                           ""));
     CHECK(found.verdict == Verdict::kStarved);
     CHECK(found.cause == Cause::kDeadRank);
     check_deaths(found, {{1, 1'000, DeathCause::kAtOp, false}});
@@ -101,12 +101,13 @@ TEST_CASE("a program can raise, and exit early", "[scenarios][faults]") {
 TEST_CASE("what a rank has sent stays sent, and death after all work is no matter",
           "[scenarios][faults]") {
   const std::string top = "communicators: {named: {c: {group: g, eager: 1KiB, host: on}}}\n";
-  const std::string steps = step("on: 0, do: [{send: c, to: 1, bytes: 8B, takes: 1us}]") +
-                            step(
+  const std::string steps = indented_step("on: 0, do: [{send: c, to: 1, bytes: 8B, takes: 1us}]") +
+                            indented_step(
                                 "on: 1, do: [{host: load, takes: 9us}, {recv: c, from: 0, bytes: "
                                 "8B}]");
   const auto verdict = [&](const std::string& at) {
-    return explanation_of(both(steps, top + "faults: [{rank: 0, dies: killed, at: " + at + "}]\n"))
+    return explanation_in_contract(
+               both(steps, top + "faults: [{rank: 0, dies: killed, at: " + at + "}]\n"))
         .verdict;
   };
   CHECK(verdict("5us") == Verdict::kCompleted);
@@ -116,8 +117,9 @@ TEST_CASE("what a rank has sent stays sent, and death after all work is no matte
 
 TEST_CASE("a collective during which a member dies never ends", "[scenarios][faults]") {
   const auto found = [](const std::string& at) {
-    return explanation_of(both(step("all_reduce: g, takes: 10us") + step("synchronize: device"),
-                               "faults: [{rank: 1, dies: killed, at: " + at + "}]\n"));
+    return explanation_in_contract(
+        both(indented_step("all_reduce: g, takes: 10us") + indented_step("synchronize: device"),
+             "faults: [{rank: 1, dies: killed, at: " + at + "}]\n"));
   };
   CHECK(found("9999ns").verdict == Verdict::kStarved);
   check_root(found("9999ns"), 1, WaitKind::kDeadRank);
@@ -128,7 +130,7 @@ TEST_CASE("a collective during which a member dies never ends", "[scenarios][fau
 TEST_CASE("a mismatch and a cycle decide before the dead", "[scenarios][faults]") {
   const std::string top = "faults: [{rank: 2, dies: killed, at: 0s}]\n";
   const auto cause = [&](const std::string& zero, const std::string& one) {
-    return explanation_of(
+    return explanation_in_contract(
                "schema: 1\nranks: 3\ngroups: {p: [0, 1], q: [0, 1], all: "
                "all}\n" +
                top + "programs:\n  - on: 0\n    do: [" + zero + "]\n  - on: 1\n    do: [" + one +
@@ -144,9 +146,10 @@ TEST_CASE("a mismatch and a cycle decide before the dead", "[scenarios][faults]"
 TEST_CASE("the error of a device surfaces later, elsewhere", "[scenarios][faults]") {
   // The kernel fails at 5 us. The rank dies at the next host step that uses the device.
   const auto found = [](const std::string& next) {
-    return explanation_of(both(
-        step("compute: bad, takes: 5us") + step(next) + step("all_reduce: g") + step("host: end"),
-        "faults: [{rank: 1, fails: illegal address, act: bad}]\n"));
+    return explanation_in_contract(both(indented_step("compute: bad, takes: 5us") +
+                                            indented_step(next) + indented_step("all_reduce: g") +
+                                            indented_step("host: end"),
+                                        "faults: [{rank: 1, fails: illegal address, act: bad}]\n"));
   };
   const Explanation launch = found("host: load, takes: 20us");
   check_deaths(launch, {{1, 20'000, DeathCause::kDeviceError, false}});
@@ -170,17 +173,19 @@ TEST_CASE("what would not end before its link is down hangs", "[scenarios][fault
   const std::string top =
       "cluster: {hosts: 2, devices: 1, between_hosts: [infiniband]}\n"
       "faults: [{link: infiniband, down: 10us}]\n";
-  const auto found = [&](const std::string& steps) { return explanation_of(both(steps, top)); };
-  CHECK(found(step("all_reduce: g, takes: 9999ns")).verdict == Verdict::kCompleted);
-  const Explanation hangs = found(step("all_reduce: g, takes: 10us"));
+  const auto found = [&](const std::string& steps) {
+    return explanation_in_contract(both(steps, top));
+  };
+  CHECK(found(indented_step("all_reduce: g, takes: 9999ns")).verdict == Verdict::kCompleted);
+  const Explanation hangs = found(indented_step("all_reduce: g, takes: 10us"));
   CHECK(hangs.verdict == Verdict::kStarved);
   CHECK(hangs.cause == Cause::kFailedLink);
   REQUIRE(hangs.roots.size() == 2);  // each rank fails to reach the other
   CHECK(hangs.roots[0].first.kind == WaitKind::kFailedLink);
   CHECK(hangs.roots[0].first.link == "infiniband between node0 and node1, which is down");
   CHECK(hangs.deaths.empty());  // neither a retry limit nor a timeout
-  const std::string message =
-      step("on: 0, do: [{send: g, to: 1, takes: 10us}]") + step("on: 1, do: [{recv: g, from: 0}]");
+  const std::string message = indented_step("on: 0, do: [{send: g, to: 1, takes: 10us}]") +
+                              indented_step("on: 1, do: [{recv: g, from: 0}]");
   CHECK(found(message).cause == Cause::kFailedLink);
 }
 
@@ -188,18 +193,19 @@ TEST_CASE("a link that is slower makes everything over it longer", "[scenarios][
   const std::string top =
       "cluster: {hosts: 2, devices: 1, between_hosts: [infiniband]}\n"
       "faults: [{link: infiniband, hosts: [0, 1], slower: 7}]\n";
-  CHECK(explanation_of(both(step("all_reduce: g, takes: 10us"), top)).time_ns == 70'000);
+  CHECK(explanation_in_contract(both(indented_step("all_reduce: g, takes: 10us"), top)).time_ns ==
+        70'000);
 }
 
 TEST_CASE("a link that is slower between two hosts is as fast as ever between others",
           "[scenarios][faults]") {
   const auto time_ns = [](const std::string& from, const std::string& to) {
-    return explanation_of(
+    return explanation_in_contract(
                "schema: 1\nranks: 3\ngroups: {g: all}\n"
                "cluster: {hosts: 3, devices: 1, between_hosts: [infiniband]}\n"
                "faults: [{link: infiniband, hosts: [0, 1], slower: 7}]\nprograms:\n  do:\n" +
-               step("on: " + from + ", do: [{send: g, to: " + to + ", takes: 10us}]") +
-               step("on: " + to + ", do: [{recv: g, from: " + from + "}]"))
+               indented_step("on: " + from + ", do: [{send: g, to: " + to + ", takes: 10us}]") +
+               indented_step("on: " + to + ", do: [{recv: g, from: " + from + "}]"))
         .time_ns;
   };
   CHECK(time_ns("0", "1") == 70'000);
@@ -210,8 +216,8 @@ TEST_CASE("a link that is slower between two hosts is as fast as ever between ot
 TEST_CASE("after all retries both ends have an error, which is found at the next poll",
           "[scenarios][faults]") {
   // The call starts at 0. Its error is due at 7 us, and the poll at 8 us finds it.
-  const Explanation found = explanation_of(
-      both(step("all_reduce: g, takes: 1us"),
+  const Explanation found = explanation_in_contract(
+      both(indented_step("all_reduce: g, takes: 1us"),
            "cluster: {hosts: 2, devices: 1, between_hosts: [infiniband]}\nguards: {poll: 4us}\n"
            "faults: [{link: infiniband, down: 0s, retry: 7us}]\n"));
   CHECK(found.cause == Cause::kFailedLink);
@@ -222,8 +228,9 @@ TEST_CASE("after all retries both ends have an error, which is found at the next
 TEST_CASE("the watchdog counts from the launch and looks at its polls", "[scenarios][faults]") {
   // Rank 0 launches at 1 us. Its timeout is due at 11 us, and the poll at 12 us finds it. Rank 1
   // makes no call.
-  const std::string steps = step("on: 0, do: [{host: load, takes: 1us}, {all_reduce: g}]");
-  const Explanation found = explanation_of(both(steps, "guards: {watchdog: 10us, poll: 4us}\n"));
+  const std::string steps = indented_step("on: 0, do: [{host: load, takes: 1us}, {all_reduce: g}]");
+  const Explanation found =
+      explanation_in_contract(both(steps, "guards: {watchdog: 10us, poll: 4us}\n"));
   CHECK(found.verdict == Verdict::kStarved);
   CHECK(found.cause == Cause::kAbsentMember);
   check_deaths(found, {{0, 12'000, DeathCause::kWatchdog, true}});
@@ -231,9 +238,10 @@ TEST_CASE("the watchdog counts from the launch and looks at its polls", "[scenar
 }
 
 TEST_CASE("a slow rank trips the watchdog of the others", "[scenarios][faults]") {
-  const std::string steps = step("host: breakpoint, on: 1, takes: 20us") + step("all_reduce: g");
+  const std::string steps =
+      indented_step("host: breakpoint, on: 1, takes: 20us") + indented_step("all_reduce: g");
   const auto found = [&](const std::string& watchdog) {
-    return explanation_of(both(steps, "guards: {watchdog: " + watchdog + "}\n"));
+    return explanation_in_contract(both(steps, "guards: {watchdog: " + watchdog + "}\n"));
   };
   const Explanation tripped = found("10us");
   CHECK(tripped.verdict == Verdict::kStarved);
@@ -249,19 +257,22 @@ TEST_CASE("a slow rank trips the watchdog of the others", "[scenarios][faults]")
 TEST_CASE("keys, creations and calls of hosts have the time limit of the store",
           "[scenarios][faults]") {
   const auto found = [](const std::string& steps, const std::string& named = "") {
-    return explanation_of(both(step("host: start, takes: 1us") + steps,
-                               "communicators: {creation: first_use, named: {c: {group: g, host: "
-                               "on, creation: start" +
-                                   named +
-                                   "}, d: {group: g}}}\n"
-                                   "guards: {store: 10us}\n"));
+    return explanation_in_contract(
+        both(indented_step("host: start, takes: 1us") + steps,
+             "communicators: {creation: first_use, named: {c: {group: g, host: "
+             "on, creation: start" +
+                 named +
+                 "}, d: {group: g}}}\n"
+                 "guards: {store: 10us}\n"));
   };
-  check_deaths(found(step("get: key, on: 1")), {{1, 11'000, DeathCause::kTimeout, true}});
-  check_deaths(found(step("get: key, on: 1, timeout: 3us")),
+  check_deaths(found(indented_step("get: key, on: 1")), {{1, 11'000, DeathCause::kTimeout, true}});
+  check_deaths(found(indented_step("get: key, on: 1, timeout: 3us")),
                {{1, 4'000, DeathCause::kTimeout, true}});
-  check_deaths(found(step("all_reduce: d, on: 1")), {{1, 11'000, DeathCause::kTimeout, true}});
-  check_deaths(found(step("all_reduce: c, on: 1")), {{1, 11'000, DeathCause::kWatchdog, true}});
-  check_deaths(found(step("all_reduce: c, on: 1"), ", timeout: 2us"),
+  check_deaths(found(indented_step("all_reduce: d, on: 1")),
+               {{1, 11'000, DeathCause::kTimeout, true}});
+  check_deaths(found(indented_step("all_reduce: c, on: 1")),
+               {{1, 11'000, DeathCause::kWatchdog, true}});
+  check_deaths(found(indented_step("all_reduce: c, on: 1"), ", timeout: 2us"),
                {{1, 3'000, DeathCause::kWatchdog, true}});
 }
 
@@ -279,7 +290,7 @@ TEST_CASE("what ends a host that waits for a first use", "[scenarios][faults]") 
   constexpr std::int64_t kSecond = 1'000'000'000;
   const std::string created = "{create: pp}, {create: dp}, ";
   const auto ends = [](std::int64_t at) {
-    return std::vector<Expected>{{0, at, DeathCause::kTimeout, true},
+    return std::vector<FaultsOf>{{0, at, DeathCause::kTimeout, true},
                                  {1, at, DeathCause::kTimeout, true}};
   };
   // The communicators are initialized, so the hosts make connections, which nothing ends.
@@ -307,7 +318,7 @@ TEST_CASE("the heartbeat monitor ends a host that loads a kernel", "[scenarios][
 
 TEST_CASE("the launcher ends the ranks of the host, or the job", "[scenarios][faults]") {
   const auto found = [](const std::string& ends) {
-    return explanation_of(
+    return explanation_in_contract(
         "schema: 1\nranks: 4\ncluster: {hosts: 2, devices: 2}\n"
         "guards: {launcher: 2us, launcher_ends: " +
         ends +
@@ -326,7 +337,7 @@ TEST_CASE("the launcher ends the ranks of the host, or the job", "[scenarios][fa
 
 TEST_CASE("who may not read dies, or falls back to something slower", "[scenarios][faults]") {
   const auto found = [](const std::string& call, const std::string& slower = "") {
-    return explanation_of(
+    return explanation_in_contract(
         "schema: 1\nranks: 4\ngroups: {g: all}\ncluster: {hosts: 2, devices: "
         "2}\n"
         "communicators: {named: {c: {group: g, host: on}}}\n"
@@ -351,7 +362,7 @@ TEST_CASE("who may not read dies, or falls back to something slower", "[scenario
 
 TEST_CASE("a rank that cannot reach the others does not arrive", "[scenarios][faults]") {
   const auto found = [](const std::string& interface, const std::string& faults) {
-    return explanation_of(
+    return explanation_in_contract(
         "schema: 1\nranks: 4\ngroups: {g: all}\n"
         "cluster: {hosts: 2, devices: 2, interfaces: {eth0: ethernet, lo: nowhere}}\n"
         "communicators: {named: {c: {group: g, port: 29500, interface: " +
@@ -372,7 +383,7 @@ TEST_CASE("a rank that cannot reach the others does not arrive", "[scenarios][fa
 
 TEST_CASE("mistakes in faults and `guards` are reported with their place", "[scenarios][faults]") {
   const auto mistakes = [](const std::string& top) {
-    return mistakes_in(both(step("compute: work"), top));
+    return mistakes_in(both(indented_step("compute: work"), top));
   };
   CHECK(mistakes("faults: [{rank: 5, dies: x, at: 1s}]\n").find("rank") != std::string::npos);
   CHECK(mistakes("faults: [{rank: 0, dies: x}]\n").find("a rank that dies needs a time or an op") !=
@@ -389,8 +400,9 @@ TEST_CASE("mistakes in faults and `guards` are reported with their place", "[sce
 // Rank 1 dies while its kernel runs, and the ops queued behind that kernel never start.
 TEST_CASE("the steps of a run with faults, by time", "[scenarios][faults]") {
   models::TaskGraph graph =
-      testing::scenario_of(both(step("host: load, takes: 10us") + step("compute: k, takes: 20us") +
-                                    step("all_reduce: g, stream: compute, takes: 1us"),
+      testing::scenario_of(both(indented_step("host: load, takes: 10us") +
+                                    indented_step("compute: k, takes: 20us") +
+                                    indented_step("all_reduce: g, stream: compute, takes: 1us"),
                                 "faults: [{rank: 1, dies: gone, at: 15us}]\n"))
           .graph;
   graph.nccl_mode = models::NcclMode::kContract;

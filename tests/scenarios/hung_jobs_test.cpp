@@ -29,7 +29,7 @@ using Texts = std::vector<std::string>;
 namespace {
 
 /// The words that the report of some evidence must and must not have.
-struct Expected {
+struct EvidenceOfJob {
   std::string evidence;  // path below ../shared/data
   std::string verdict;
   Texts says{};
@@ -46,8 +46,8 @@ std::string unwrapped(const std::string& text) {
   return result;
 }
 
-void check(const std::vector<Expected>& all) {
-  for (const Expected& it : all) {
+void check(const std::vector<EvidenceOfJob>& all) {
+  for (const EvidenceOfJob& it : all) {
     const auto found = command({"diagnose", testing::shared_data(it.evidence)});
     INFO(it.evidence << "\n" << found.out << found.err);
     const std::string text = unwrapped(found.out);
@@ -67,7 +67,7 @@ void check(const std::vector<Expected>& all) {
 }
 
 // Returns the ranks that a diagnosis blames.
-Ranks blamed(const json& found) {
+Ranks blamed_ranks(const json& found) {
   Ranks ranks;
   if (found.contains("root_ranks")) {
     for (const json& rank : found["root_ranks"]) ranks.insert(rank.get<int>());
@@ -147,9 +147,9 @@ std::vector<Piece> pieces_of(const std::string& folder) {
 }
 
 std::uint64_t wanted_subsets() {
-  constexpr std::uint64_t kSubsets = 60;
+  constexpr std::uint64_t kEvidenceSubsets = 60;
   const char* value = std::getenv("PIPESIM_EVIDENCE_SUBSETS");
-  return value == nullptr ? kSubsets : std::strtoull(value, nullptr, 10);
+  return value == nullptr ? kEvidenceSubsets : std::strtoull(value, nullptr, 10);
 }
 
 void check_part(const HungJob& job, const std::vector<Piece>& part) {
@@ -166,7 +166,7 @@ void check_part(const HungJob& job, const std::vector<Piece>& part) {
   if (ran.code == 2) return;  // some pieces say nothing
   REQUIRE((ran.code == 1 || ran.code == 3));
   const json found = json::parse(ran.out);
-  const Ranks ranks = blamed(found);
+  const Ranks ranks = blamed_ranks(found);
   CHECK(std::includes(job.truth.begin(), job.truth.end(), ranks.begin(), ranks.end()));
   CHECK((job.differs || found["verdict"] != "mismatch"));
 }

@@ -40,6 +40,9 @@ using testing::answers;
 using testing::connect;
 using testing::group;
 using testing::joined;
+using testing::kHangs;
+using testing::kMayHang;
+using testing::kOk;
 using testing::recv;
 using testing::reduce;
 using testing::scenario;
@@ -48,10 +51,7 @@ using testing::Settings;
 
 namespace {
 
-constexpr const char* kLarge = "1GiB";  // exceeds every buffer
-constexpr const char* kOk = "ok ok ok";
-constexpr const char* kHangs = "hang hang hang";
-constexpr const char* kMayHang = "may may may";
+constexpr const char* kLargeBytes = "1GiB";  // exceeds every buffer
 constexpr const char* kMismatch = "mismatch mismatch mismatch";
 
 std::string on_stream(const std::string& call, const std::string& stream) {
@@ -225,8 +225,9 @@ TEST_CASE("cases A7: a barrier of NCCL is a call of its communicator", "[scenari
   // barrier. A barrier of hosts would complete.
   const auto barrier = [](const std::string& top) {
     return answers(scenario(
-        {joined({connect(1), recv(1, "pp", kLarge), "{barrier: pp}", "{synchronize: device}"}),
-         joined({connect(0), "{barrier: pp}", send(0, "pp", kLarge), "{synchronize: device}"})},
+        {joined({connect(1), recv(1, "pp", kLargeBytes), "{barrier: pp}", "{synchronize: device}"}),
+         joined(
+             {connect(0), "{barrier: pp}", send(0, "pp", kLargeBytes), "{synchronize: device}"})},
         "pp: all", top));
   };
   CHECK(barrier("") == kOk);
@@ -236,11 +237,12 @@ TEST_CASE("cases A7: a barrier of NCCL is a call of its communicator", "[scenari
   // for the work on the current stream.
   const auto current = [](const std::string& top, const std::string& stream) {
     const std::string meet = "{barrier: dp" + stream + "}";
-    return answers(scenario(
-        {joined({connect(1), reduce("dp"), "{synchronize: device}", recv(1, "pp", kLarge),
-                 "{compute: k, after: [nccl pp]}", meet}),
-         joined({connect(0), reduce("dp"), "{synchronize: device}", meet, send(0, "pp", kLarge)})},
-        "pp: all, dp: all", top));
+    return answers(
+        scenario({joined({connect(1), reduce("dp"), "{synchronize: device}",
+                          recv(1, "pp", kLargeBytes), "{compute: k, after: [nccl pp]}", meet}),
+                  joined({connect(0), reduce("dp"), "{synchronize: device}", meet,
+                          send(0, "pp", kLargeBytes)})},
+                 "pp: all, dp: all", top));
   };
   CHECK(current("", "") == kOk);
   CHECK(current("backend: nccl2\n", "") == kHangs);
@@ -275,14 +277,14 @@ TEST_CASE("cases B2: sizes that differ", "[scenarios][cases]") {
 }
 
 TEST_CASE("cases B3: epochs of a group", "[scenarios][cases]") {
-  const std::string out = send(1, "pp", kLarge);
-  const std::string in = recv(1, "pp", kLarge);
+  const std::string out = send(1, "pp", kLargeBytes);
+  const std::string in = recv(1, "pp", kLargeBytes);
   const std::string answers_it =
-      joined({recv(0, "pp", kLarge), recv(0, "pp", kLarge), send(0, "pp", kLarge)});
+      joined({recv(0, "pp", kLargeBytes), recv(0, "pp", kLargeBytes), send(0, "pp", kLargeBytes)});
   CHECK(answers(scenario({group(joined({out, out, in})), answers_it}, "pp: all")) == kHangs);
   CHECK(answers(scenario({joined({group(joined({out, out})), group(in)}), answers_it},
                          "pp: all")) == kOk);
-  const std::string both = joined({recv(0, "pp", kLarge), send(0, "pp", kLarge)});
+  const std::string both = joined({recv(0, "pp", kLargeBytes), send(0, "pp", kLargeBytes)});
   CHECK(answers(scenario({group(joined({out, in, out, in})), group(joined({both, both}))},
                          "pp: all")) == kOk);
 }
@@ -296,8 +298,8 @@ TEST_CASE("cases B4: a communicator on two streams", "[scenarios][cases]") {
       const std::string in = rank == 0 ? back : "pp";
       std::vector<std::string> steps;
       if (connected) steps = {connect(peer, "pp"), connect(peer, "qq")};
-      steps.push_back(on_stream(send(peer, out, kLarge), "s1"));
-      steps.push_back(on_stream(recv(peer, in, kLarge), "s2"));
+      steps.push_back(on_stream(send(peer, out, kLargeBytes), "s1"));
+      steps.push_back(on_stream(recv(peer, in, kLargeBytes), "s2"));
       programs.push_back(joined(steps));
     }
     return answers(scenario(programs, "pp: all, qq: all"));
@@ -662,9 +664,9 @@ TEST_CASE("cases D3: with two stages one direction goes over WORLD", "[scenarios
                              one + joined({reduce("world"), recv(0, messages, bytes)})},
                             "pp: all, world: all"));
   };
-  CHECK(with("world", kLarge, true) == kHangs);
+  CHECK(with("world", kLargeBytes, true) == kHangs);
   CHECK(with("world", "4KiB", true) == "hang ok ok");
-  CHECK(with("pp", kLarge, true) == kOk);
+  CHECK(with("pp", kLargeBytes, true) == kOk);
   // In reading cold, one host is in its first send, the other in its first all_reduce.
   CHECK(with("world", "4KiB", false) == "hang ok hang");
   CHECK(with("pp", "4KiB", false) == "ok ok hang");

@@ -10,15 +10,12 @@ using namespace pipesim;
 using models::Explanation;
 using sim::Verdict;
 using sim::WaitKind;
+using testing::explanation_in_contract;
 using testing::mistakes_in;
 
 namespace {
 
 // Runs a scenario in the reading contract; nccl_modes_test.cpp tests the other readings.
-models::Explanation explanation_of(const std::string& text) {
-  return testing::explanation_of(text, {{"reading", "contract"}});
-}
-
 const std::string kTwo = "schema: 1\nranks: 2\ngroups: {g: all, h: all}\n";
 
 // Returns a scenario of two ranks with a program each, one step per line.
@@ -45,7 +42,7 @@ TEST_CASE("a collective call starts with its last member and takes the longest t
   const std::string one = step("compute: late, takes: 5us") +
                           step("all_reduce: g, takes: 3us, after: [compute]") +
                           step("synchronize: device");
-  const Explanation found = explanation_of(two_programs(zero, one));
+  const Explanation found = explanation_in_contract(two_programs(zero, one));
   CHECK(found.verdict == Verdict::kCompleted);
   CHECK(found.time_ns == 8'000);
 }
@@ -53,7 +50,7 @@ TEST_CASE("a collective call starts with its last member and takes the longest t
 TEST_CASE("collective calls match by order: another operation, root, size or type never ends",
           "[scenarios][programs]") {
   const auto differences = [](const std::string& zero, const std::string& one) {
-    const Explanation found = explanation_of(two_programs(step(zero), step(one)));
+    const Explanation found = explanation_in_contract(two_programs(step(zero), step(one)));
     CHECK(found.verdict == Verdict::kMismatch);
     CHECK(found.cause == models::Cause::kMismatch);
     CHECK(found.ops_done == 0);
@@ -76,13 +73,13 @@ TEST_CASE("the mismatch is the cause also where there is a cycle", "[scenarios][
   const std::string zero =
       step("all_reduce: g") + step("send: h, to: 1") + step("recv: h, from: 1");
   const std::string one = step("all_gather: g") + step("send: h, to: 0") + step("recv: h, from: 0");
-  const Explanation found = explanation_of(two_programs(zero, one));
+  const Explanation found = explanation_in_contract(two_programs(zero, one));
   CHECK(found.verdict == Verdict::kMismatch);
   CHECK(found.cycle.empty());
 }
 
 TEST_CASE("many ranks that differ alike from the first are one mismatch", "[scenarios][programs]") {
-  const Explanation found = explanation_of(
+  const Explanation found = explanation_in_contract(
       "schema: 1\nranks: 64\ngroups: {g: all}\nprograms:\n  do:\n    - {on: 0, "
       "do: [{all_reduce: "
       "g, bytes: 1B}]}\n    - {on: rank > 0, do: [{all_reduce: g, bytes: 2B}]}\n");
@@ -92,7 +89,7 @@ TEST_CASE("many ranks that differ alike from the first are one mismatch", "[scen
 }
 
 TEST_CASE("a message of another size or tag arrives and is a mismatch", "[scenarios][programs]") {
-  const Explanation size = explanation_of(
+  const Explanation size = explanation_in_contract(
       two_programs(step("send: g, to: 1, bytes: 8B"), step("recv: g, from: 0, bytes: 4B")));
   CHECK(size.verdict == Verdict::kMismatch);
   CHECK(size.ops_done == 2);
@@ -106,7 +103,7 @@ TEST_CASE("a message of another size or tag arrives and is a mismatch", "[scenar
     const std::string start = std::string(call) + ": g, " + end + ", bytes: 4B, tag: ";
     return step(start + a) + step(start + b);
   };
-  const Explanation swapped = explanation_of(
+  const Explanation swapped = explanation_in_contract(
       two_programs(both("send", "to: 1", "x", "y"), both("recv", "from: 0", "y", "x")));
   CHECK(swapped.verdict == Verdict::kMismatch);
   CHECK(swapped.ops_done == 4);
@@ -115,10 +112,10 @@ TEST_CASE("a message of another size or tag arrives and is a mismatch", "[scenar
 
 TEST_CASE("a tag may differ from rank to rank", "[scenarios][programs]") {
   const std::string send = step("send: g, to: 1, tag: rank + 1");
-  CHECK(explanation_of(two_programs(send, step("recv: g, from: 0, tag: rank"))).verdict ==
+  CHECK(explanation_in_contract(two_programs(send, step("recv: g, from: 0, tag: rank"))).verdict ==
         Verdict::kCompleted);
   const Explanation other =
-      explanation_of(two_programs(send, step("recv: g, from: 0, tag: 10 * rank")));
+      explanation_in_contract(two_programs(send, step("recv: g, from: 0, tag: 10 * rank")));
   REQUIRE(other.mismatches.size() == 1);
   CHECK(other.mismatches[0].differences == std::vector<std::string>{"tag 1 and tag 10"});
   CHECK(mistakes_in(two_programs(step("send: g, to: 1, tag: [a]"), ""))
@@ -131,8 +128,8 @@ TEST_CASE("a cycle beside messages that do not fit is reported, too", "[scenario
            step("all_reduce: " + b);
   };
   const Explanation found =
-      explanation_of(two_programs(program("send: g, to: 1, bytes: 8B", "g", "h"),
-                                  program("recv: g, from: 0, bytes: 4B", "h", "g")));
+      explanation_in_contract(two_programs(program("send: g, to: 1, bytes: 8B", "g", "h"),
+                                           program("recv: g, from: 0, bytes: 4B", "h", "g")));
   CHECK(found.verdict == Verdict::kMismatch);
   CHECK(found.cause == models::Cause::kMismatch);
   CHECK(found.mismatches.size() == 1);
@@ -141,7 +138,7 @@ TEST_CASE("a cycle beside messages that do not fit is reported, too", "[scenario
 
 TEST_CASE("an event that a rank never records holds its host up as little as its streams",
           "[scenarios][programs]") {
-  const Explanation found = explanation_of(
+  const Explanation found = explanation_in_contract(
       two_programs(step("record: e"), step("wait: e") + step("await: e") + step("compute: a")));
   CHECK(found.verdict == Verdict::kCompleted);
 }
@@ -173,7 +170,7 @@ TEST_CASE("sends above the threshold wait for their receive, those up to it do n
       return step("send: c, to: " + other + ", bytes: " + bytes + ", takes: 1us") +
              step("recv: c, from: " + other + ", bytes: " + bytes);
     };
-    return explanation_of(two_programs(program("1"), program("0"), top)).verdict;
+    return explanation_in_contract(two_programs(program("1"), program("0"), top)).verdict;
   };
   CHECK(verdict("64KiB") == Verdict::kCompleted);
   CHECK(verdict("65537B") == Verdict::kDeadlock);
@@ -185,7 +182,7 @@ TEST_CASE("a group of calls progresses together and blocks its stream until all 
     return "      - group: [{send: g, to: " + other + ", takes: 4us}, {recv: g, from: " + other +
            "}]\n" + step("compute: next, takes: 1us, after: [nccl g]");
   };
-  const Explanation found = explanation_of(two_programs(exchange("1"), exchange("0")));
+  const Explanation found = explanation_in_contract(two_programs(exchange("1"), exchange("0")));
   CHECK(found.verdict == Verdict::kCompleted);
   CHECK(found.time_ns == 5'000);
 }
@@ -198,10 +195,10 @@ TEST_CASE("calls of a group to one rank keep their order", "[scenarios][programs
   };
   const std::string sends = group("send: g, to: 1", "1B", "2B");
   const Explanation same =
-      explanation_of(two_programs(sends, group("recv: g, from: 0", "1B", "2B")));
+      explanation_in_contract(two_programs(sends, group("recv: g, from: 0", "1B", "2B")));
   CHECK(same.verdict == Verdict::kCompleted);
   const Explanation other =
-      explanation_of(two_programs(sends, group("recv: g, from: 0", "2B", "1B")));
+      explanation_in_contract(two_programs(sends, group("recv: g, from: 0", "2B", "1B")));
   // The first recv waits for more bytes than the first send has, so the second pair never meets.
   CHECK(other.verdict == Verdict::kMismatch);
   CHECK(other.mismatches.size() == 1);
@@ -213,18 +210,18 @@ TEST_CASE("a communicator that is made at first use blocks the host until all ra
   const std::string zero = step("all_reduce: g") + step("all_reduce: h");
   const std::string one = step("all_reduce: h") + step("all_reduce: g");
   const Explanation lazy =
-      explanation_of(two_programs(zero, one, "communicators: {creation: first_use}\n"));
+      explanation_in_contract(two_programs(zero, one, "communicators: {creation: first_use}\n"));
   CHECK(lazy.verdict == Verdict::kDeadlock);
   CHECK(on_cycle(lazy, WaitKind::kCommunicatorInit));
-  CHECK(explanation_of(two_programs(zero, one)).verdict == Verdict::kCompleted);
+  CHECK(explanation_in_contract(two_programs(zero, one)).verdict == Verdict::kCompleted);
 }
 
 TEST_CASE("create and split need every rank of the communicator", "[scenarios][programs]") {
   for (const char* word : {"create", "split", "destroy"}) {
     INFO(word);
     const std::string call = step(std::string(word) + ": g");
-    CHECK(explanation_of(two_programs(call, call)).verdict == Verdict::kCompleted);
-    const Explanation found = explanation_of(two_programs(call, step("host: other")));
+    CHECK(explanation_in_contract(two_programs(call, call)).verdict == Verdict::kCompleted);
+    const Explanation found = explanation_in_contract(two_programs(call, step("host: other")));
     CHECK(found.verdict == Verdict::kStarved);
     REQUIRE(found.roots.size() == 1);
     CHECK(found.roots[0].party.rank == 1);
@@ -235,11 +232,12 @@ TEST_CASE("slots for one kernel: two communicators in opposite order hang, slots
           "[scenarios][programs]") {
   const std::string zero = step("all_reduce: g") + step("all_reduce: h");
   const std::string one = step("all_reduce: h") + step("all_reduce: g");
-  const Explanation found = explanation_of(two_programs(zero, one, "device: {resident: 1}\n"));
+  const Explanation found =
+      explanation_in_contract(two_programs(zero, one, "device: {resident: 1}\n"));
   CHECK(found.verdict == Verdict::kDeadlock);
   CHECK(found.cycle.size() == 4);
   CHECK(on_cycle(found, WaitKind::kKernelSlots));
-  CHECK(explanation_of(two_programs(zero, one, "device: {resident: 2}\n")).verdict ==
+  CHECK(explanation_in_contract(two_programs(zero, one, "device: {resident: 2}\n")).verdict ==
         Verdict::kCompleted);
 }
 
@@ -253,7 +251,8 @@ TEST_CASE("in one hardware queue a wait holds up what other streams have",
   const std::string one =
       step("all_reduce: h") + step("synchronize: device") + step("all_reduce: g");
   const auto with = [&](const std::string& queues) {
-    return explanation_of(two_programs(zero, one, "device: {hardware_queues: " + queues + "}\n"));
+    return explanation_in_contract(
+        two_programs(zero, one, "device: {hardware_queues: " + queues + "}\n"));
   };
   CHECK(with("1").verdict == Verdict::kDeadlock);
   CHECK(on_cycle(with("1"), WaitKind::kKernelSlots));
@@ -270,7 +269,7 @@ TEST_CASE("the implicit launch order starts calls as the host launched them",
            step("all_reduce: h");
   };
   const auto verdict = [&](const std::string& device) {
-    return explanation_of(
+    return explanation_in_contract(
                two_programs(program("90us"), program("1us"), "device: {" + device + "}\n"))
         .verdict;
   };
@@ -288,41 +287,42 @@ TEST_CASE("locks are taken in order, and two in opposite order can be a cycle",
     };
     return "schema: 1\nprograms:\n" + program("one", "gil", "cuda") + program("two", first, second);
   };
-  const Explanation found = explanation_of(threads("cuda", "gil"));
+  const Explanation found = explanation_in_contract(threads("cuda", "gil"));
   CHECK(found.verdict == Verdict::kDeadlock);
   CHECK(found.cycle.size() == 2);
   CHECK(on_cycle(found, WaitKind::kLock));
-  const Explanation same = explanation_of(threads("gil", "cuda"));
+  const Explanation same = explanation_in_contract(threads("gil", "cuda"));
   CHECK(same.verdict == Verdict::kCompleted);
   CHECK(same.time_ns == 10'000);
 }
 
 TEST_CASE("hosts meet at a barrier, wait for keys, events and input", "[scenarios][programs]") {
-  CHECK(explanation_of(
+  CHECK(explanation_in_contract(
             two_programs(step("host: a, takes: 3us") + step("barrier: g"), step("barrier: g")))
             .time_ns == 3'000);
-  CHECK(explanation_of(two_programs(step("host: a, takes: 2us") + step("set: port"),
-                                    step("get: port") + step("host: b, takes: 1us")))
+  CHECK(explanation_in_contract(two_programs(step("host: a, takes: 2us") + step("set: port"),
+                                             step("get: port") + step("host: b, takes: 1us")))
             .time_ns == 3'000);
-  const Explanation never = explanation_of(two_programs(step("host: a"), step("get: port")));
+  const Explanation never =
+      explanation_in_contract(two_programs(step("host: a"), step("get: port")));
   CHECK(never.verdict == Verdict::kStarved);
   CHECK(never.cause == models::Cause::kOutsideInput);
-  CHECK(explanation_of("schema: 1\nprograms: {do: [{compute: a, takes: 4us}, "
-                       "{record: e}, {await: "
-                       "e}, {host: b, takes: 1us}]}\n")
+  CHECK(explanation_in_contract("schema: 1\nprograms: {do: [{compute: a, takes: 4us}, "
+                                "{record: e}, {await: "
+                                "e}, {host: b, takes: 1us}]}\n")
             .time_ns == 5'000);
-  CHECK(explanation_of("schema: 1\nprograms: {do: [{repeat: 2, do: [{input: "
-                       "data, items: 2, first: "
-                       "3us, every: 4us}]}]}\n")
+  CHECK(explanation_in_contract("schema: 1\nprograms: {do: [{repeat: 2, do: [{input: "
+                                "data, items: 2, first: "
+                                "3us, every: 4us}]}]}\n")
             .time_ns == 7'000);
-  CHECK(explanation_of("schema: 1\nprograms: {do: [{repeat: 2, do: [{input: "
-                       "data, items: 1}]}]}\n")
+  CHECK(explanation_in_contract("schema: 1\nprograms: {do: [{repeat: 2, do: [{input: "
+                                "data, items: 1}]}]}\n")
             .verdict == Verdict::kStarved);
 }
 
 TEST_CASE("blocks take parameters, and a loop with an index has steps of its own",
           "[scenarios][programs]") {
-  const Explanation found = explanation_of(
+  const Explanation found = explanation_in_contract(
       "schema: 1\nblocks: {twice: [{compute: a, takes: t}, {compute: b, takes: "
       "2 * t}]}\n"
       "programs: {do: [{repeat: 3, index: i, do: [{call: twice, with: {t: (i + 1) * 1us}}]}, "
@@ -333,7 +333,7 @@ TEST_CASE("blocks take parameters, and a loop with an index has steps of its own
 }
 
 TEST_CASE("one absent rank of 1,024 is one root", "[scenarios][programs]") {
-  const Explanation found = explanation_of(
+  const Explanation found = explanation_in_contract(
       "schema: 1\nranks: 1024\ngroups: {g: all}\nprograms: {do: [{on: rank != "
       "700, do: "
       "[{all_reduce: g, at: here}]}, {synchronize: device}]}\n");
@@ -347,7 +347,7 @@ TEST_CASE("one absent rank of 1,024 is one root", "[scenarios][programs]") {
 }
 
 TEST_CASE("programs and actors mix", "[scenarios][programs]") {
-  const Explanation found = explanation_of(
+  const Explanation found = explanation_in_contract(
       "schema: 1\nactors: {a: {source: 2, takes: 3us}, b: {reads: [a], takes: "
       "1us}}\n"
       "programs: {do: [{compute: c, takes: 9us}, {synchronize: device}]}\n");
@@ -387,10 +387,11 @@ TEST_CASE("rooted collectives of gloo wait for whom gloo's do, and MPI's for all
   for (const char* op : {"gather", "scatter", "broadcast"}) {
     const auto verdict = [&](const std::string& backend) {
       const std::string call = "{" + std::string(op) + ": w, root: 0, bytes: 16B}";
-      return explanation_of("schema: 1\nranks: 3\ngroups: {w: all}\nbackend: " + backend +
-                            "\nprograms:\n  - {on: 0, do: [" + call + "]}\n  - {on: 1, do: [" +
-                            call + ", {send: w, to: 2, bytes: 16B}]}\n" +
-                            "  - {on: 2, do: [{recv: w, from: 1, bytes: 16B}, " + call + "]}\n")
+      return explanation_in_contract(
+                 "schema: 1\nranks: 3\ngroups: {w: all}\nbackend: " + backend +
+                 "\nprograms:\n  - {on: 0, do: [" + call + "]}\n  - {on: 1, do: [" + call +
+                 ", {send: w, to: 2, bytes: 16B}]}\n" +
+                 "  - {on: 2, do: [{recv: w, from: 1, bytes: 16B}, " + call + "]}\n")
           .verdict;
     };
     CAPTURE(op);
@@ -411,7 +412,8 @@ TEST_CASE("two workers do the calls of a group of gloo", "[scenarios][programs]"
       zero += step(std::string("all_reduce: ") + name + ", bytes: 4B, blocking: off");
       one.insert(0, step(std::string("all_reduce: ") + name + ", bytes: 4B"));
     }
-    return explanation_of(two_programs(zero, one, "communicators:\n  named:\n" + named)).verdict;
+    return explanation_in_contract(two_programs(zero, one, "communicators:\n  named:\n" + named))
+        .verdict;
   };
   CHECK(verdict("ab", "gloo") == Verdict::kCompleted);
   CHECK(verdict("abc", "gloo") == Verdict::kDeadlock);  // the third call never starts on rank 0

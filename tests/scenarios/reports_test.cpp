@@ -22,14 +22,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Row {
+struct PublicReport {
   std::string report;
   std::string fix;   // part of the text of one of the first three fixes
   std::string rule;  // the lint rule that finds the cause
 };
 
-const std::vector<Row>& rows() {
-  static const std::vector<Row> kRows = {
+const std::vector<PublicReport>& rows() {
+  static const std::vector<PublicReport> kRows = {
       {"nccl_479", "send world and recv world in one group call", "send-first"},
       {"nccl_783", "in one group call, with the second (step.py:14)", "send-first"},
       {"nccl_195", "all_reduce b (reduce.cc:93) waits for all earlier work on stream 'nccl a'",
@@ -62,9 +62,9 @@ const std::vector<Row>& rows() {
   return kRows;
 }
 
-std::string path_of(const Row& row) { return "tests/reports/" + row.report + ".yaml"; }
+std::string path_of(const PublicReport& row) { return "tests/reports/" + row.report + ".yaml"; }
 
-Json fix(const Row& row) {
+Json fix(const PublicReport& row) {
   const auto result = testing::command({"fix", path_of(row), "--json"});
   INFO(result.err);
   REQUIRE(result.code == 0);
@@ -74,7 +74,7 @@ Json fix(const Row& row) {
 }  // namespace
 
 TEST_CASE("reports: the fix of the authors is among the first three", "[scenarios][reports]") {
-  for (const Row& row : rows()) {
+  for (const PublicReport& row : rows()) {
     const Json report = fix(row);
     std::string first;
     for (std::size_t i = 0; i < std::min<std::size_t>(3, report["fixes"].size()); ++i) {
@@ -87,7 +87,7 @@ TEST_CASE("reports: the fix of the authors is among the first three", "[scenario
 
 TEST_CASE("reports: a fix that is called proved completes in every reading and timing",
           "[scenarios][reports]") {
-  for (const Row& row : rows()) {
+  for (const PublicReport& row : rows()) {
     const Json report = fix(row);
     for (const Json& change : report["fixes"]) {
       if (change["certainty"] != "proved") continue;
@@ -121,7 +121,7 @@ TEST_CASE("reports: a fix that is called proved completes in every reading and t
 }
 
 TEST_CASE("reports: lint finds the rule that the report names", "[scenarios][reports][lint]") {
-  for (const Row& row : rows()) {
+  for (const PublicReport& row : rows()) {
     const auto result = testing::command({"lint", path_of(row), "--json"});
     INFO(row.report << "\n" << result.out << result.err);
     std::vector<std::string> rules;

@@ -9,27 +9,27 @@
 #include "tests/support/shorthand.hpp"
 
 using namespace pipesim;
+using testing::kHangs;
+using testing::kMayHang;
+using testing::kOk;
 
 namespace {
 
-struct Case {
+struct RuntimeCase {
   const char* programs;
   const char* answer;
   const char* groups = "";
   const char* top = "";
 };
 
-void check_cases(const std::vector<Case>& cases, const std::string& top = {}) {
-  for (const Case& each : cases) {
+void check_cases(const std::vector<RuntimeCase>& cases, const std::string& top = {}) {
+  for (const RuntimeCase& each : cases) {
     INFO(each.programs << " | " << each.groups << " | " << each.top);
     CHECK(testing::answers(testing::Shorthand::scenario(each.programs, each.groups,
                                                         top + each.top)) == each.answer);
   }
 }
 
-constexpr const char* kOk = "ok ok ok";
-constexpr const char* kHangs = "hang hang hang";
-constexpr const char* kMayHang = "may may may";
 // A first use blocks the host, so it cannot get to its abort.
 constexpr const char* kNotCold = "ok ok hang";
 
@@ -139,8 +139,8 @@ constexpr const char* kGlooHangs = "hang";
 constexpr const char* kGlooOk = "ok";
 
 // Returns the answer without that of each reading: they are equal, since no call is NCCL's.
-void check_gloo(const std::vector<Case>& cases) {
-  for (const Case& each : cases) {
+void check_gloo(const std::vector<RuntimeCase>& cases) {
+  for (const RuntimeCase& each : cases) {
     INFO(each.programs << " | " << each.groups << " | " << each.top);
     const std::string all = testing::answers(
         testing::Shorthand::scenario(each.programs, each.groups, std::string(kGloo) + each.top));

@@ -15,7 +15,7 @@ namespace {
 using namespace pipesim;
 using testing::Settings;
 
-const std::string kSwin = "scenarios/swin_2x2x2.yaml";
+const std::string kSwinFile = "scenarios/swin_2x2x2.yaml";
 
 const models::ActorCounts& counts(const models::Explanation& explanation, std::uint32_t rank,
                                   const std::string& op) {
@@ -26,14 +26,14 @@ const models::ActorCounts& counts(const models::Explanation& explanation, std::u
 }
 
 std::string verdict(const Settings& settings) {
-  return models::verdict_name(testing::explain(kSwin, settings).verdict);
+  return models::verdict_name(testing::explain(kSwinFile, settings).verdict);
 }
 
 }  // namespace
 
 TEST_CASE("the Swin scenario hangs with the end state that was seen on the cluster",
           "[scenarios][swin]") {
-  const models::Explanation swin = testing::explain(kSwin);
+  const models::Explanation swin = testing::explain(kSwinFile);
   CHECK(swin.verdict == sim::Verdict::kDeadlock);
   CHECK(swin.time_ns == 43'600);
 
@@ -90,7 +90,7 @@ TEST_CASE("the Swin scenario hangs with the end state that was seen on the clust
 }
 
 TEST_CASE("the progress of each rank is reported in forwards and backwards", "[scenarios][swin]") {
-  const models::Explanation swin = testing::explain(kSwin);
+  const models::Explanation swin = testing::explain(kSwinFile);
   // Numbers of finished forwards and backwards by rank, from the table of the issue.
   const std::array<std::array<std::uint32_t, 2>, 8> table = {
       {{2, 0}, {2, 0}, {4, 2}, {4, 2}, {2, 2}, {2, 2}, {3, 2}, {3, 2}}};
@@ -112,7 +112,7 @@ TEST_CASE("the progress of each rank is reported in forwards and backwards", "[s
 
 TEST_CASE("the cycle of the Swin hang is the known one of ten waits and nothing else",
           "[scenarios][swin]") {
-  const models::Explanation swin = testing::explain(kSwin);
+  const models::Explanation swin = testing::explain(kSwinFile);
   using sim::WaitKind;
   struct Step {
     std::uint32_t rank;
@@ -155,7 +155,7 @@ TEST_CASE("the Swin step completes with one or two micro-batches and hangs with 
           "[scenarios][swin]") {
   CHECK(verdict({{"acc", "1"}}) == "completed");
   CHECK(verdict({{"acc", "2"}}) == "completed");
-  CHECK(testing::explain(kSwin, {{"acc", "2"}}).time_ns == 37'500);
+  CHECK(testing::explain(kSwinFile, {{"acc", "2"}}).time_ns == 37'500);
   for (const char* acc : {"3", "4", "8", "16"}) {
     INFO("acc " << acc);
     CHECK(verdict({{"acc", acc}}) == "deadlock");
@@ -188,7 +188,7 @@ TEST_CASE("what was suspected in the Swin hang and is not its cause does not rem
 }
 
 TEST_CASE("every parameter that the Swin scenario promises is there", "[scenarios][swin]") {
-  const formats::Scenario swin = testing::load(kSwin);
+  const formats::Scenario swin = testing::load(kSwinFile);
   std::map<std::string, std::string> defaults;
   for (const formats::Parameter& parameter : swin.parameters) {
     defaults[parameter.name] = formats::to_text(parameter.value);

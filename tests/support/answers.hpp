@@ -9,6 +9,10 @@
 
 namespace pipesim::testing {
 
+inline constexpr const char* kOk = "ok ok ok";
+inline constexpr const char* kHangs = "hang hang hang";
+inline constexpr const char* kMayHang = "may may may";
+
 inline const char* word_of(const models::NcclModeAnswer& found) {
   if (found.verdict == sim::Verdict::kMismatch) return "mismatch";
   switch (found.answer) {

@@ -32,6 +32,10 @@ inline models::Explanation explanation_of(const std::string& text, const Setting
   return simulate(scenario_of(text, settings).graph).explanation;
 }
 
+inline models::Explanation explanation_in_contract(const std::string& text) {
+  return explanation_of(text, {{"reading", "contract"}});
+}
+
 /// Returns all errors with their places and notes, one per line, sorted by place. Lowers the
 /// scenario, and lists the errors of lowering, only if reading finds no error.
 inline std::string mistakes_in(const std::string& text, const Settings& settings = {}) {

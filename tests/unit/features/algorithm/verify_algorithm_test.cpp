@@ -27,7 +27,7 @@ using testing::XmlStep;
 
 namespace {
 
-CollectiveAlgorithm read(const std::string& text) {
+CollectiveAlgorithm algorithm_in(const std::string& text) {
   models::Diagnostics diagnostics;
   auto algorithm = formats::read_algorithm(text, diagnostics);
   std::string messages;
@@ -39,8 +39,8 @@ CollectiveAlgorithm read(const std::string& text) {
   return *algorithm;
 }
 
-CollectiveAlgorithm read(const XmlAlgorithm& algorithm) {
-  return read(testing::xml_text(algorithm));
+CollectiveAlgorithm algorithm_in(const XmlAlgorithm& algorithm) {
+  return algorithm_in(testing::xml_text(algorithm));
 }
 
 // Returns an algorithm of two ranks and two chunks: each rank sums one chunk and gives the sum to
@@ -287,7 +287,7 @@ class AllOrders {
 };
 
 // Returns every small change to an algorithm.
-std::vector<CollectiveAlgorithm> changes(const CollectiveAlgorithm& of) {
+std::vector<CollectiveAlgorithm> changes_of(const CollectiveAlgorithm& of) {
   std::vector<CollectiveAlgorithm> result;
   for (std::size_t rank = 0; rank < of.ranks.size(); ++rank) {
     for (std::size_t block = 0; block < of.ranks[rank].blocks.size(); ++block) {
@@ -340,7 +340,7 @@ std::vector<CollectiveAlgorithm> changes(const CollectiveAlgorithm& of) {
 
 TEST_CASE("correct algorithms are proved", "[models][verify_algorithm]") {
   for (const XmlAlgorithm& algorithm : {pair(), pair_of_blocks(), ring_all_gather()}) {
-    const models::VerifyReport report = models::verify(read(algorithm), {});
+    const models::VerifyReport report = models::verify(algorithm_in(algorithm), {});
     CHECK(report.verdict == AlgoVerdict::kCorrect);
     CHECK(report.hangs == AlgoAnswer::kNo);
     CHECK(report.left_over == AlgoAnswer::kNo);
@@ -352,7 +352,7 @@ TEST_CASE("correct algorithms are proved", "[models][verify_algorithm]") {
 }
 
 TEST_CASE("the order of a sum is compared between ranks", "[models][verify_algorithm]") {
-  const models::VerifyReport report = models::verify(read(one_shot()), {});
+  const models::VerifyReport report = models::verify(algorithm_in(one_shot()), {});
   CHECK(report.verdict == AlgoVerdict::kRanksDiffer);
   CHECK(report.right_result == AlgoAnswer::kYes);
   REQUIRE(report.difference);
@@ -378,7 +378,7 @@ TEST_CASE("a hang tells the slots that it needs", "[models][verify_algorithm]") 
     }
     of.ranks.push_back({block});
   }
-  const CollectiveAlgorithm algorithm = read(of);
+  const CollectiveAlgorithm algorithm = algorithm_in(of);
   const models::VerifyReport report = models::verify(algorithm, {});
   CHECK(report.verdict == AlgoVerdict::kDeadlock);
   CHECK(report.slots == 2);
@@ -392,7 +392,7 @@ TEST_CASE("a hang tells the slots that it needs", "[models][verify_algorithm]") 
   // A channel of protocol LL has eight slots.
   XmlAlgorithm low_latency = of;
   low_latency.protocol = "LL";
-  CHECK(verdict(read(low_latency)) == AlgoVerdict::kCorrect);
+  CHECK(verdict(algorithm_in(low_latency)) == AlgoVerdict::kCorrect);
   const auto changes = models::try_changes(algorithm, report, {});
   REQUIRE_FALSE(changes.empty());
   CHECK(changes[0].what == "3 slots instead of 2");
@@ -403,7 +403,7 @@ TEST_CASE("a hang without slots is a cycle, or a wait for what nobody does",
           "[models][verify_algorithm]") {
   XmlAlgorithm of = pair();
   for (auto& rank : of.ranks) std::swap(rank[0].steps[0], rank[0].steps[1]);
-  models::VerifyReport report = models::verify(read(of), {});
+  models::VerifyReport report = models::verify(algorithm_in(of), {});
   CHECK(report.verdict == AlgoVerdict::kDeadlock);
   CHECK_FALSE(report.slots_needed);
   REQUIRE(report.hang);
@@ -412,7 +412,7 @@ TEST_CASE("a hang without slots is a cycle, or a wait for what nobody does",
 
   of = pair_of_blocks();
   of.ranks[0][0].steps[1].publishes = false;
-  const CollectiveAlgorithm untold = read(of);
+  const CollectiveAlgorithm untold = algorithm_in(of);
   report = models::verify(untold, {});
   CHECK(report.verdict == AlgoVerdict::kDeadlock);
   REQUIRE(report.hang);
@@ -433,34 +433,34 @@ TEST_CASE("a step of many chunks needs more slots the larger the message",
   }
   // If only 3 of the 8 chunks fit in a slot, they need 3 slots, but the channel has 2. Only 3
   // chunks fit in a slot if each has more than 2 MiB / 4 bytes.
-  models::VerifyReport report = models::verify(read(of), {});
+  models::VerifyReport report = models::verify(algorithm_in(of), {});
   CHECK(report.verdict == AlgoVerdict::kHangsForLarge);
   CHECK(report.hangs_from == (std::uint64_t{2} << 20) / 4 * 8 + 1);
-  const auto changes = models::try_changes(read(of), report, {});
+  const auto changes = models::try_changes(algorithm_in(of), report, {});
   REQUIRE(changes.size() == 2);
   CHECK(changes[0].verdict == AlgoVerdict::kCorrect);
   CHECK(changes[1].verdict == AlgoVerdict::kCorrect);
   // No size in the algorithm's range hangs, so the report only states the limit.
   of.more = "inplace=\"1\" maxBytes=\"4194304\"";
-  report = models::verify(read(of), {});
+  report = models::verify(algorithm_in(of), {});
   CHECK(report.verdict == AlgoVerdict::kCorrect);
   CHECK(report.hangs_from == 4'194'305);
   models::VerifyOptions larger;
   larger.bytes = 4'194'305;
-  CHECK(verdict(read(of), larger) == AlgoVerdict::kDeadlock);
+  CHECK(verdict(algorithm_in(of), larger) == AlgoVerdict::kDeadlock);
 }
 
 TEST_CASE("what is left over, and what differs in size", "[models][verify_algorithm]") {
   XmlAlgorithm of = pair();
   of.ranks[0][0].steps.push_back({"s", "i0"});
-  models::VerifyReport report = models::verify(read(of), {});
+  models::VerifyReport report = models::verify(algorithm_in(of), {});
   CHECK(report.verdict == AlgoVerdict::kUnbalanced);
   REQUIRE(report.left.size() == 1);
   CHECK(report.left[0].sent == 3);
   CHECK(report.left[0].taken == 2);
   of = pair();
   of.ranks[0][0].steps[0] = {"s", "i0", "i0", 2};
-  report = models::verify(read(of), {});
+  report = models::verify(algorithm_in(of), {});
   CHECK(report.verdict == AlgoVerdict::kUnbalanced);
   REQUIRE(report.left.size() == 1);
   CHECK(report.left[0].sizes_differ);
@@ -470,7 +470,7 @@ TEST_CASE("a race names both steps, and the dependency that orders them",
           "[models][verify_algorithm]") {
   XmlAlgorithm of = pair_of_blocks();
   of.ranks[1][1].steps[0].on_block = of.ranks[1][1].steps[0].on_step = -1;
-  const CollectiveAlgorithm algorithm = read(of);
+  const CollectiveAlgorithm algorithm = algorithm_in(of);
   const models::VerifyReport report = models::verify(algorithm, {});
   CHECK(report.verdict == AlgoVerdict::kRace);
   REQUIRE(report.found_races.size() >= 1);
@@ -484,7 +484,7 @@ TEST_CASE("results are compared with the definition of the collective",
           "[models][verify_algorithm]") {
   XmlAlgorithm of = ring_all_gather();
   of.ranks[1][0].steps[2].to = "o1";
-  models::VerifyReport report = models::verify(read(of), {});
+  models::VerifyReport report = models::verify(algorithm_in(of), {});
   CHECK(report.verdict == AlgoVerdict::kWrongResult);
   REQUIRE_FALSE(report.wrong.empty());
   CHECK(report.wrong[0].rank == 1);
@@ -492,13 +492,13 @@ TEST_CASE("results are compared with the definition of the collective",
   of = pair();
   of.scratch = 1;
   of.ranks[0][0].steps.push_back({"cpy", "s0", "i0"});
-  report = models::verify(read(of), {});
+  report = models::verify(algorithm_in(of), {});
   CHECK(report.verdict == AlgoVerdict::kWrongResult);
   CHECK(report.reads_unwritten);
   // The collective is unknown: verify checks everything except the result.
   of = pair();
   of.collective = "custom";
-  report = models::verify(read(of), {});
+  report = models::verify(algorithm_in(of), {});
   CHECK(report.verdict == AlgoVerdict::kUndecided);
   CHECK(report.races == AlgoAnswer::kNo);
 }
@@ -508,8 +508,8 @@ TEST_CASE("changed files are found wrong, or all orders of them are right",
   std::size_t noticed = 0;
   std::size_t harmless = 0;
   for (const XmlAlgorithm& of : {pair(), pair_of_blocks(), one_shot(), ring_all_gather()}) {
-    std::vector<CollectiveAlgorithm> files = changes(read(of));
-    files.push_back(read(of));
+    std::vector<CollectiveAlgorithm> files = changes_of(algorithm_in(of));
+    files.push_back(algorithm_in(of));
     for (const CollectiveAlgorithm& file : files) {
       for (const std::uint32_t slots : {1U, 2U}) {
         models::VerifyOptions options;

@@ -17,7 +17,7 @@ std::string row(const std::string& from, const std::string& to) {
          "," + to + ",repeat/out_0,float,(169 6),NaiveB2P,-\n";
 }
 
-std::string problem(const std::string& text) {
+std::string boxing_problem(const std::string& text) {
   models::Diagnostics diagnostics;
   if (formats::read_boxing(text, diagnostics)) return "read";
   const auto found = diagnostics.sorted().front();
@@ -66,10 +66,10 @@ TEST_CASE("a comment may have commas, and mistakes have a line", "[formats][boxi
   CHECK(rows->size() == 2);
   CHECK(rows->front().builder == "h");
   CHECK(rows->back().line == 4);
-  CHECK(problem("") == "0 not a boxing log: the file is empty");
-  CHECK(problem("a,b\n") == "1 not a boxing log: the columns of its first line differ");
-  CHECK(problem(kHeader + "a,b,c\n") == "2 a row has 11 fields, found 3");
-  CHECK(problem(kHeader + "a,b,((((,d,e,f,g,h,i,j,k\n") == "2 a row has 11 fields, found 3");
+  CHECK(boxing_problem("") == "0 not a boxing log: the file is empty");
+  CHECK(boxing_problem("a,b\n") == "1 not a boxing log: the columns of its first line differ");
+  CHECK(boxing_problem(kHeader + "a,b,c\n") == "2 a row has 11 fields, found 3");
+  CHECK(boxing_problem(kHeader + "a,b,((((,d,e,f,g,h,i,j,k\n") == "2 a row has 11 fields, found 3");
 }
 
 TEST_CASE("the lines of eager boxings give a row for each step", "[formats][boxing_reader]") {

@@ -13,7 +13,7 @@ using models::ProcessState;
 
 namespace {
 
-formats::FactsReader read(const std::vector<std::string>& texts) {
+formats::FactsReader facts_in(const std::vector<std::string>& texts) {
   formats::FactsReader reader;
   for (const std::string& text : texts) {
     models::Diagnostics diagnostics;
@@ -34,7 +34,7 @@ std::vector<std::string> roots(const models::Evidence& evidence) {
 }  // namespace
 
 TEST_CASE("a rank whose process is gone is a root, with its exit", "[formats][facts_reader]") {
-  const auto facts = read({R"({"pipesim_facts": 1, "host": "node0", "world_size": 3, "ranks": [
+  const auto facts = facts_in({R"({"pipesim_facts": 1, "host": "node0", "world_size": 3, "ranks": [
       {"rank": 0, "pid": 40, "state": "sleeping"}, {"rank": 1, "pid": 41, "state": "running"}],
       "gone": [{"rank": 2, "pid": 42, "why": "killed by SIGKILL", "exit_code": -9}]})"});
   const models::Evidence& evidence = facts.evidence();
@@ -49,7 +49,7 @@ TEST_CASE("a rank whose process is gone is a root, with its exit", "[formats][fa
 }
 
 TEST_CASE("a stopped rank is a root", "[formats][facts_reader]") {
-  const auto facts = read({R"({"pipesim_facts": 1, "host": "node0", "world_size": 2, "ranks": [
+  const auto facts = facts_in({R"({"pipesim_facts": 1, "host": "node0", "world_size": 2, "ranks": [
       {"rank": 0, "pid": 40, "state": "stopped"}, {"rank": 1, "pid": 41, "state": "sleeping"}]})"});
   CHECK(roots(facts.evidence()) == std::vector<std::string>{"0 stopped"});
   CHECK(facts.evidence().ranks[0].process.reason ==
@@ -57,7 +57,7 @@ TEST_CASE("a stopped rank is a root", "[formats][facts_reader]") {
 }
 
 TEST_CASE("a stopped process of unknown rank is named by its process", "[formats][facts_reader]") {
-  const auto facts = read({R"({"pipesim_facts": 1, "host": "node0", "ranks": [
+  const auto facts = facts_in({R"({"pipesim_facts": 1, "host": "node0", "ranks": [
       {"rank": null, "pid": 40, "state": "sleeping"},
       {"rank": null, "pid": 41, "state": "tracing stop"}]})"});
   CHECK(facts.evidence().ranks.empty());
@@ -69,7 +69,7 @@ TEST_CASE("a stopped process of unknown rank is named by its process", "[formats
 }
 
 TEST_CASE("facts without a dead or stopped rank decide nothing", "[formats][facts_reader]") {
-  const auto facts = read({R"({"pipesim_facts": 1, "host": "n", "world_size": 2, "ranks": [
+  const auto facts = facts_in({R"({"pipesim_facts": 1, "host": "n", "world_size": 2, "ranks": [
       {"rank": 0, "pid": 40, "state": "disk sleep", "wchan": "nfs_wait_bit_killable"},
       {"rank": 1, "pid": 41, "state": "sleeping"}]})"});
   CHECK(roots(facts.evidence()).empty());
@@ -85,22 +85,22 @@ TEST_CASE("facts of several hosts are one job, and ranks of other hosts are name
       R"({"pipesim_facts": 1, "host": "a", "world_size": 3, "ranks": [{"rank": 0, "pid": 7}]})";
   const std::string second =
       R"({"pipesim_facts": 1, "host": "b", "world_size": 3, "ranks": [{"rank": 2, "pid": 7}]})";
-  CHECK(read({first}).notes().front().starts_with("No facts about ranks 1 and 2: run"));
-  const auto both = read({first, second});
+  CHECK(facts_in({first}).notes().front().starts_with("No facts about ranks 1 and 2: run"));
+  const auto both = facts_in({first, second});
   CHECK(both.notes().front().starts_with("No facts about rank 1: run"));
   CHECK(both.evidence().ranks[0].process.name == "process 7 on a");
   CHECK(both.evidence().ranks[2].process.name == "process 7 on b");
 }
 
 TEST_CASE("a rank that another host has found is not gone", "[formats][facts_reader]") {
-  const auto facts = read(
+  const auto facts = facts_in(
       {R"({"pipesim_facts": 1, "host": "a", "world_size": 1, "ranks": [{"rank": 0, "pid": 7}]})",
        R"({"pipesim_facts": 1, "host": "b", "world_size": 1, "gone": [{"rank": 0}]})"});
   CHECK(roots(facts.evidence()).empty());
 }
 
 TEST_CASE("facts join the calls of a dump", "[formats][facts_reader]") {
-  const auto facts = read({R"({"pipesim_facts": 1, "host": "n", "world_size": 2, "ranks": [
+  const auto facts = facts_in({R"({"pipesim_facts": 1, "host": "n", "world_size": 2, "ranks": [
       {"rank": 0, "pid": 40, "state": "sleeping"}], "gone": [{"rank": 1}]})"});
   models::Evidence evidence;
   std::vector<models::OutsideText> notes;

@@ -52,7 +52,7 @@ std::set<std::uint32_t> roots_of(const models::Diagnosis& diagnosis) {
   return ranks;
 }
 
-std::string problem(const std::string& text) {
+std::string dump_problem(const std::string& text) {
   models::Diagnostics diagnostics;
   const auto dump = formats::read_flight_recorder(text, 3, diagnostics);
   if (dump) return "read";
@@ -86,44 +86,47 @@ TEST_CASE("the rank of a dump is in its name", "[formats][flight_recorder_file]"
 }
 
 TEST_CASE("mistakes of a dump say where", "[formats][flight_recorder_file]") {
-  CHECK(problem("") == "1:1 truncated Flight Recorder dump: it ends too early");
-  CHECK(problem("{\"version\":\n\"2.9\", \"ent") ==
+  CHECK(dump_problem("") == "1:1 truncated Flight Recorder dump: it ends too early");
+  CHECK(dump_problem("{\"version\":\n\"2.9\", \"ent") ==
         "2:12 truncated Flight Recorder dump: it ends too early");
-  CHECK(problem("{\"version\" 3}") == "1:12 not a Flight Recorder dump: invalid JSON");
-  CHECK(problem("{}") == "0:0 not a Flight Recorder dump: it has no 'version'");
-  CHECK(problem("[]") == "0:0 not a Flight Recorder dump: it has no 'version'");
-  CHECK(problem(R"({"version":"2.9"})") ==
+  CHECK(dump_problem("{\"version\" 3}") == "1:12 not a Flight Recorder dump: invalid JSON");
+  CHECK(dump_problem("{}") == "0:0 not a Flight Recorder dump: it has no 'version'");
+  CHECK(dump_problem("[]") == "0:0 not a Flight Recorder dump: it has no 'version'");
+  CHECK(dump_problem(R"({"version":"2.9"})") ==
         "0:0 not a Flight Recorder dump: it has neither 'pg_config' nor 'entries'");
-  CHECK(problem(R"({"version":"2.9","entries":3})") == "1:28 'entries' must be a list");
-  CHECK(problem(R"({"version":"2.9","entries":[3]})") == "1:29 entry 1 must be a map");
-  CHECK(problem(entry("")) == "1:29 entry 1 has no 'process_group'");
-  CHECK(problem(entry(R"("process_group":["0","dp"])")) == "1:29 entry 1 has no 'profiling_name'");
+  CHECK(dump_problem(R"({"version":"2.9","entries":3})") == "1:28 'entries' must be a list");
+  CHECK(dump_problem(R"({"version":"2.9","entries":[3]})") == "1:29 entry 1 must be a map");
+  CHECK(dump_problem(entry("")) == "1:29 entry 1 has no 'process_group'");
+  CHECK(dump_problem(entry(R"("process_group":["0","dp"])")) ==
+        "1:29 entry 1 has no 'profiling_name'");
   const std::string named = R"("process_group":["0","dp"],"profiling_name":)";
   CHECK(
-      problem(entry(named + R"("nccl:send 1")")) ==
+      dump_problem(entry(named + R"("nccl:send 1")")) ==
       "1:74 'profiling_name' of entry 1 must say who sends to whom, as in 'nccl:send 1->2', found "
       "'nccl:send 1'");
-  CHECK(problem(entry(named + R"("nccl:barrier","state":"lost")")) ==
+  CHECK(dump_problem(entry(named + R"("nccl:barrier","state":"lost")")) ==
         "1:97 'state' of entry 1 must be scheduled, started or completed, found 'lost'");
-  CHECK(problem(entry(named + R"("nccl:barrier","state":"started","collective_seq_id":"x")")) ==
-        "1:127 'collective_seq_id' of entry 1 must be an integer");
-  CHECK(problem(entry(named + R"("nccl:barrier","state":"started","record_id":-1)")) ==
+  CHECK(
+      dump_problem(entry(named + R"("nccl:barrier","state":"started","collective_seq_id":"x")")) ==
+      "1:127 'collective_seq_id' of entry 1 must be an integer");
+  CHECK(dump_problem(entry(named + R"("nccl:barrier","state":"started","record_id":-1)")) ==
         "1:119 'record_id' of entry 1 must not be negative");
-  CHECK(problem(entry(named + R"("nccl:barrier","state":"started","input_sizes":[[1,"x"]])")) ==
-        "1:125 'input_sizes' of entry 1 must be lists of integers");
-  CHECK(problem(R"({"version":"2.9","rank":-1,"entries":[]})") ==
+  CHECK(
+      dump_problem(entry(named + R"("nccl:barrier","state":"started","input_sizes":[[1,"x"]])")) ==
+      "1:125 'input_sizes' of entry 1 must be lists of integers");
+  CHECK(dump_problem(R"({"version":"2.9","rank":-1,"entries":[]})") ==
         "1:25 the dump has rank -1: ranks go from 0 to 1048575");
-  CHECK(problem(R"({"version":"2.9","pg_config":{"7":{"ranks":"[0, x]"}}})") ==
+  CHECK(dump_problem(R"({"version":"2.9","pg_config":{"7":{"ranks":"[0, x]"}}})") ==
         "1:44 'ranks' of group '7' must be integers");
   CHECK(
-      problem("cos\nsystem\n.") ==
+      dump_problem("cos\nsystem\n.") ==
       "0:0 byte 0: refused: this pickle imports or calls code, which a Flight Recorder dump never "
       "does; nothing was executed");
-  CHECK(problem("\x7f"
-                "ELF") == "0:0 byte 0: invalid pickle: unknown opcode 0x7f");
-  CHECK(problem(std::string(100, '[')) ==
+  CHECK(dump_problem("\x7f"
+                     "ELF") == "0:0 byte 0: invalid pickle: unknown opcode 0x7f");
+  CHECK(dump_problem(std::string(100, '[')) ==
         "1:101 truncated Flight Recorder dump: it ends too early");
-  CHECK(problem(std::string(1'000'000, '[')) == "1:101 nested more than 100 deep");
+  CHECK(dump_problem(std::string(1'000'000, '[')) == "1:101 nested more than 100 deep");
 }
 
 TEST_CASE("a pickle may share texts, but not fill memory with them",
@@ -146,8 +149,8 @@ TEST_CASE("a pickle may share texts, but not fill memory with them",
     }
     return bytes + "eu.";
   };
-  CHECK(problem(shared(5'000)) == "read");
-  const std::string refused = problem(shared(50'000));
+  CHECK(dump_problem(shared(5'000)) == "read");
+  const std::string refused = dump_problem(shared(50'000));
   CAPTURE(refused);
   CHECK(refused.find("share texts of at most twice its size") != std::string::npos);
 }
@@ -157,9 +160,9 @@ TEST_CASE("no part of a dump, and no changed byte of it, is too much for the rea
   const std::string folder = "tests/golden/diagnose_cycle/dumps/";
   for (const char* name : {"trace_rank_0.json", "trace_rank_1"}) {
     const std::string whole = text_of(folder + name);
-    REQUIRE(problem(whole) == "read");
+    REQUIRE(dump_problem(whole) == "read");
     for (std::size_t size = 0; size < whole.size(); size += 7) {
-      CHECK(problem(whole.substr(0, size)) != "");
+      CHECK(dump_problem(whole.substr(0, size)) != "");
     }
     for (std::size_t at = 0; at < whole.size(); at += 3) {
       std::string changed = whole;
@@ -286,7 +289,8 @@ TEST_CASE("a recv may be from any rank", "[formats][flight_recorder_file]") {
   const models::RecordedOp& op = evidence.ranks[1].calls.front().ops.front();
   CHECK(op.source == models::kAnyRank);
   CHECK(op.target == 1);
-  CHECK(problem(entry(R"("record_id":0,"process_group":["0"],"profiling_name":"nccl:send 1->?")"))
+  CHECK(dump_problem(
+            entry(R"("record_id":0,"process_group":["0"],"profiling_name":"nccl:send 1->?")"))
             .find("must say who sends to whom") != std::string::npos);
 }
 

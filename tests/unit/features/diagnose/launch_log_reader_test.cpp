@@ -15,7 +15,7 @@ struct Read {
   std::uint64_t others = 0;
 };
 
-Read read(const std::string& text, const std::string& path = "all.log") {
+Read log_in(const std::string& text, const std::string& path = "all.log") {
   formats::LaunchLogReader reader;
   models::Diagnostics diagnostics;
   Read result;
@@ -32,7 +32,7 @@ Read read(const std::string& text, const std::string& path = "all.log") {
 }  // namespace
 
 TEST_CASE("the log of pipesim is read, whatever names hold", "[formats][launch_log_reader]") {
-  const Read found = read(
+  const Read found = log_in(
       " 0.000 us [node0:1] main before: send down#1, stream nccl down, at pipeline.py:120 f\n"
       " 0.000 us [node0:1] main after: send down#1, stream nccl down, at pipeline.py:120 f\n"
       "20.400 us [node0:1] a thread before: nccl-2108#7, stream backward, micro-batch 7\n");
@@ -57,23 +57,23 @@ TEST_CASE("the log of pipesim is read, whatever names hold", "[formats][launch_l
 TEST_CASE("glog's lines are read, of one rank or with a label", "[formats][launch_log_reader]") {
   const std::string line = "I20220419 10:11:12.123456  1234 kernel.cpp:52] ";
   const std::string both = line + "before: System-F0\n" + line + "after: System-F0\n";
-  const Read one = read(both + both, "logs/rank_3.log");
+  const Read one = log_in(both + both, "logs/rank_3.log");
   REQUIRE(one.log.ranks.size() == 4);
   CHECK(one.log.ranks[3].ops.front().name == "System-F0");
   CHECK(one.log.ranks[3].ops.front().launched == 2);
   CHECK(one.log.ranks[3].threads.front().name == "1234");
   // Labels of ranks: of srun -l, in words, and pipesim's own.
   for (const char* label : {"2: ", " 2: ", "rank 2: ", "[node7:2] "}) {
-    const Read found = read(label + line + "before: F\r\n");
+    const Read found = log_in(label + line + "before: F\r\n");
     REQUIRE(found.log.ranks.size() == 3);
     CHECK(found.log.ranks[2].ops.front().name == "F");
   }
   // glog's own format has no year.
-  CHECK(read("3: W0419 10:11:12.123456 77 kernel.cpp:52] before: F").good);
+  CHECK(log_in("3: W0419 10:11:12.123456 77 kernel.cpp:52] before: F").good);
 }
 
 TEST_CASE("other lines are passed over and counted", "[formats][launch_log_reader]") {
-  const Read found = read(
+  const Read found = log_in(
       "Log file created at: 2022/04/19\n\n"
       "I20220419 10:11:12.123456 12 thread.cpp:9] Thread 3 construct Actor kTick 4\n"
       "I20220419 10:11:12.123456 12 kernel.cpp:52] before: F\n"
@@ -88,18 +88,18 @@ TEST_CASE("other lines are passed over and counted", "[formats][launch_log_reade
 TEST_CASE("a log that begins in the middle has launches that nobody entered",
           "[formats][launch_log_reader]") {
   const std::string line = "I20220419 10:11:12.123456 1 kernel.cpp:52] ";
-  const Read found = read(line + "after: F\n" + line + "before: F\n" + line + "after: F", "0");
+  const Read found = log_in(line + "after: F\n" + line + "before: F\n" + line + "after: F", "0");
   CHECK(found.log.ranks[0].ops.front().launched == 2);
   CHECK(found.log.ranks[0].ops.front().entered == 2);
   CHECK(found.log.ranks[0].threads.front().open.empty());
 }
 
 TEST_CASE("mistakes of logs say where", "[formats][launch_log_reader]") {
-  CHECK(read("").problem == "0 no line of this file records a launch");
-  CHECK(read("hello\n").problem == "0 no line of this file records a launch");
-  CHECK(read("x\nI20220419 10:11:12.1 1 k.cpp:5] before: F\n").problem ==
+  CHECK(log_in("").problem == "0 no line of this file records a launch");
+  CHECK(log_in("hello\n").problem == "0 no line of this file records a launch");
+  CHECK(log_in("x\nI20220419 10:11:12.1 1 k.cpp:5] before: F\n").problem ==
         "2 this line has no rank");
-  CHECK(read("4000000000: I20220419 10:11:12.1 1 k.cpp:5] before: F\n").problem ==
+  CHECK(log_in("4000000000: I20220419 10:11:12.1 1 k.cpp:5] before: F\n").problem ==
         "1 there is no rank 4000000000");
-  CHECK(read(std::string(1 << 20, '\0')).problem == "0 no line of this file records a launch");
+  CHECK(log_in(std::string(1 << 20, '\0')).problem == "0 no line of this file records a launch");
 }

@@ -8,7 +8,7 @@ using namespace pipesim;
 
 namespace {
 
-formats::LauncherReport read(const std::string& text) {
+formats::LauncherReport report_in(const std::string& text) {
   formats::LauncherReport report;
   formats::each_log_line(text, [&](const formats::LogLine& line) {
     report.take(line, {0, line.number});
@@ -26,9 +26,9 @@ std::string entry(int rank, const std::string& code, const std::string& time) {
 
 TEST_CASE("torchrun names the rank that ended first, and how", "[formats][launcher_report]") {
   const auto report =
-      read("Failures:\n" + entry(0, "-15 (pid: 5)  (SIGTERM)", "2026-11-26_14:39:21") +
-           "Root Cause (first observed failure):\n" +
-           entry(2, "-9 (pid: 7)  (SIGKILL)", "2026-11-26_14:39:20"));
+      report_in("Failures:\n" + entry(0, "-15 (pid: 5)  (SIGTERM)", "2026-11-26_14:39:21") +
+                "Root Cause (first observed failure):\n" +
+                entry(2, "-9 (pid: 7)  (SIGKILL)", "2026-11-26_14:39:20"));
   CHECK(report.first() == 2);
   CHECK(report.ranks() == 3);
   CHECK(report.ends().at(2).text() == "exit code -9 (SIGKILL) at 2026-11-26_14:39:20");
@@ -36,7 +36,7 @@ TEST_CASE("torchrun names the rank that ended first, and how", "[formats][launch
   CHECK_FALSE(report.ends().at(0).first);
   CHECK_FALSE(report.ends().at(0).is_death());
   // A value of another report is none of torchrun's.
-  CHECK(read("  rank      : 2\n  exitcode  : -9\n").ends().empty());
+  CHECK(report_in("  rank      : 2\n  exitcode  : -9\n").ends().empty());
 }
 
 TEST_CASE("PyTorch's watchdog and launchers end processes with other signals",
@@ -46,18 +46,18 @@ TEST_CASE("PyTorch's watchdog and launchers end processes with other signals",
                                     {"-11 (pid: 7)", true},
                                     {"-15 (pid: 7)", false}}) {
     const auto report =
-        read("Root Cause (first observed failure):\n" + entry(1, code, "2026-11-26_14:39:20"));
+        report_in("Root Cause (first observed failure):\n" + entry(1, code, "2026-11-26_14:39:20"));
     INFO(code);
     CHECK(report.ends().at(1).is_death() == death);
   }
 }
 
 TEST_CASE("mpirun and spawn name a signal", "[formats][launcher_report]") {
-  const auto mpi = read(
+  const auto mpi = report_in(
       "mpirun noticed that process rank 3 with PID 41 on node n0 exited on signal 9 (Killed).\n");
   CHECK(mpi.first() == 3);
   CHECK(mpi.ends().at(3).text() == "exit code -9 (SIGKILL)");
-  const auto spawn = read(
+  const auto spawn = report_in(
       "torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal "
       "SIGSEGV\n");
   CHECK(spawn.ends().at(1).text() == "exit code -11 (SIGSEGV)");

@@ -10,7 +10,7 @@ using namespace pipesim;
 
 namespace {
 
-formats::NcclCallReader read(const std::string& text) {
+formats::NcclCallReader calls_in(const std::string& text) {
   formats::NcclCallReader reader;
   formats::each_log_line(text, [&](const formats::LogLine& line) { reader.take(line, 0); });
   return reader;
@@ -40,8 +40,8 @@ TEST_CASE("calls are put together by the init of their communicator",
   const std::string start = created(0) + created(1);
   const std::string both = call(0, "AllReduce", 4) + call(1, "AllReduce", 4);
   // All ranks have made the same calls, so the log does not show how far the devices are.
-  CHECK(diagnosed(read(start + both)).explanation.verdict == sim::Verdict::kLimit);
-  const auto reader = read(start + both + call(0, "AllGather", 2));
+  CHECK(diagnosed(calls_in(start + both)).explanation.verdict == sim::Verdict::kLimit);
+  const auto reader = calls_in(start + both + call(0, "AllGather", 2));
   const auto behind = diagnosed(reader);
   REQUIRE(behind.roots.size() == 1);
   CHECK(behind.roots[0].rank == 1);
@@ -49,7 +49,8 @@ TEST_CASE("calls are put together by the init of their communicator",
   const std::string scenario = reader.scenario(behind);
   CHECK(scenario.find("{all_gather: comm_0xab, bytes: 8B, stream: stream0}") != std::string::npos);
   CHECK(scenario.find("expect: {verdict: starved}") != std::string::npos);
-  const auto differ = diagnosed(read(start + call(0, "AllReduce", 4) + call(1, "AllReduce", 5)));
+  const auto differ =
+      diagnosed(calls_in(start + call(0, "AllReduce", 4) + call(1, "AllReduce", 5)));
   CHECK(differ.explanation.verdict == sim::Verdict::kMismatch);
 }
 
@@ -65,16 +66,16 @@ TEST_CASE("ranks of communicators that do not span the job are not its ranks",
            "0 root 0 comm 0x5" +
            p + " [nranks=2] stream 0x9\n";
   };
-  CHECK(read(made(40, 0, "0xab") + made(41, 1, "0xab")).evidence({}).ranks[1].has_dump);
+  CHECK(calls_in(made(40, 0, "0xab") + made(41, 1, "0xab")).evidence({}).ranks[1].has_dump);
   for (const std::string& text :
        {made(40, 0, "0xab") + made(41, 1, "0xcd"),
         made(40, 0, "0xab") + made(41, 1, "0xab") + made(42, 0, "0xcd") + made(43, 1, "0xcd")}) {
-    const auto reader = read(text);
+    const auto reader = calls_in(text);
     for (const auto& rank : reader.evidence({}).ranks) CHECK_FALSE(rank.has_dump);
     CHECK(reader.notes().front().find("do not tell their rank") != std::string::npos);
   }
   // Labels name the ranks, so the calls of the two communicators are not merged.
-  const auto labelled = read("0: " + made(40, 0, "0xab") + "[rank3]: " + made(43, 1, "0xcd"));
+  const auto labelled = calls_in("0: " + made(40, 0, "0xab") + "[rank3]: " + made(43, 1, "0xcd"));
   CHECK(labelled.evidence({}).groups.size() == 2);
 }
 
@@ -86,27 +87,28 @@ TEST_CASE("a rank whose last call is a message may wait in it", "[formats][nccl_
     return text;
   };
   // Rank 1 waits for a message that rank 0 never sends; rank 0 waits for rank 1 in a collective.
-  auto found = diagnosed(read(start + message(1, "Recv", 0) + call(0, "AllReduce", 4)));
+  auto found = diagnosed(calls_in(start + message(1, "Recv", 0) + call(0, "AllReduce", 4)));
   CHECK(found.roots.empty());
   // The message of rank 1 may be buffered, so rank 1 is only a suspect.
-  found = diagnosed(read(start + message(1, "Send", 0) + call(0, "AllReduce", 4)));
+  found = diagnosed(calls_in(start + message(1, "Send", 0) + call(0, "AllReduce", 4)));
   CHECK(found.roots.empty());
   REQUIRE(found.suspects.size() == 1);
   CHECK(found.suspects[0].rank == 1);
   CHECK(found.suspects[0].behind);
   found = diagnosed(
-      read(start + message(1, "Send", 0) + message(0, "Recv", 1) + call(0, "AllReduce", 4)));
+      calls_in(start + message(1, "Send", 0) + message(0, "Recv", 1) + call(0, "AllReduce", 4)));
   REQUIRE(found.roots.size() == 1);
   CHECK(found.roots[0].rank == 1);
 }
 
 TEST_CASE("without its beginning a log is put together by opCount, or not at all",
           "[formats][nccl_call_reader]") {
-  const auto cut = read(call(0, "AllReduce", 4, "1b") + call(0, "AllReduce", 4, "1c") +
-                        call(1, "AllReduce", 4, "1c"));
+  const auto cut = calls_in(call(0, "AllReduce", 4, "1b") + call(0, "AllReduce", 4, "1c") +
+                            call(1, "AllReduce", 4, "1c"));
   CHECK(diagnosed(cut).roots.empty());
   CHECK(diagnosed(cut).explanation.verdict == sim::Verdict::kLimit);
-  const auto open = read(call(0, "AllReduce", 4) + call(0, "AllReduce", 4) + call(1, "Reduce", 1));
+  const auto open =
+      calls_in(call(0, "AllReduce", 4) + call(0, "AllReduce", 4) + call(1, "Reduce", 1));
   CHECK(diagnosed(open).roots.empty());
   CHECK(diagnosed(open).explanation.verdict == sim::Verdict::kLimit);
   CHECK(open.notes().back().find("cannot be put together") != std::string::npos);

@@ -10,7 +10,7 @@ using namespace pipesim;
 
 namespace {
 
-formats::NcclLogReader read(const std::string& text) {
+formats::NcclLogReader timeouts_in(const std::string& text) {
   formats::NcclLogReader reader;
   models::Diagnostics diagnostics;
   REQUIRE(reader.read(text, diagnostics));
@@ -41,24 +41,25 @@ TEST_CASE("only a rank whose count is smaller is the root", "[formats][nccl_log_
     text += timeout(rank, 7, "_ALLGATHER_BASE") + status(rank, "1", 7, 9, 6);
   }
   // Only the ranks that name a group are known to be its members, except for the default group.
-  CHECK(models::diagnose(read(text).evidence()).explanation.verdict == sim::Verdict::kLimit);
+  CHECK(models::diagnose(timeouts_in(text).evidence()).explanation.verdict == sim::Verdict::kLimit);
   text.clear();
   for (const int rank : {0, 1, 3}) {
     text +=
         timeout(rank, 7, "_ALLGATHER_BASE") + status(rank, "ID 0 PG GUID 0(default_pg)", 7, 9, 6);
   }
   // The line of rank 2 does not show its progress.
-  auto found = models::diagnose(read("[rank2]: step 7\n" + text).evidence());
+  auto found = models::diagnose(timeouts_in("[rank2]: step 7\n" + text).evidence());
   CHECK(found.roots.empty());
   REQUIRE(found.suspects.size() == 1);
   CHECK(found.suspects.front().rank == 2);
   CHECK(found.explanation.verdict == sim::Verdict::kLimit);
   found = models::diagnose(
-      read(text +
-           "[rank2]:[E1206 18:44:12.7 ProcessGroupNCCL.cpp:1] [PG ID 0 PG GUID 0(default_pg) Rank "
-           "2] Received a dump signal due to a collective timeout from  rank 1 and we will try our "
-           "best to dump the debug info. Last enqueued NCCL work: 6, last completed NCCL work: "
-           "6.\n")
+      timeouts_in(
+          text +
+          "[rank2]:[E1206 18:44:12.7 ProcessGroupNCCL.cpp:1] [PG ID 0 PG GUID 0(default_pg) Rank "
+          "2] Received a dump signal due to a collective timeout from  rank 1 and we will try our "
+          "best to dump the debug info. Last enqueued NCCL work: 6, last completed NCCL work: "
+          "6.\n")
           .evidence());
   REQUIRE(found.roots.size() == 1);
   CHECK(found.roots.front().rank == 2);
@@ -66,7 +67,7 @@ TEST_CASE("only a rank whose count is smaller is the root", "[formats][nccl_log_
   CHECK(found.ranks[0].at->name == "_all_gather_base pg0");
   CHECK(found.ranks[0].at->number == 7);
   // A rank without any line may be dead.
-  found = models::diagnose(read(text).evidence());
+  found = models::diagnose(timeouts_in(text).evidence());
   CHECK(found.roots.empty());
   REQUIRE(found.suspects.size() == 1);
   CHECK(found.suspects.front().rank == 2);
@@ -79,7 +80,7 @@ TEST_CASE("the number in [rank9] is that in the job, the one behind Rank that in
       "] Timeout at NCCL work: 5, last enqueued NCCL work: 5, last completed NCCL work: 4.\n";
   const std::string line =
       "[rank9]:[E ProcessGroupNCCL.cpp:1] [PG ID 1 PG GUID 3(tp) Rank 1" + tail;
-  auto evidence = read(line).evidence();
+  auto evidence = timeouts_in(line).evidence();
   REQUIRE(evidence.groups.size() == 1);
   CHECK(evidence.groups[0].ranks == std::vector<std::uint32_t>{9});
   CHECK(evidence.ranks[9].calls.size() == 1);
@@ -87,9 +88,9 @@ TEST_CASE("the number in [rank9] is that in the job, the one behind Rank that in
   const std::string bare =
       "[PG ID 1 PG GUID 3(tp) Rank 1] ProcessGroupNCCL failed: last enqueued "
       "NCCL work: 5, last completed NCCL work: 4.\n";
-  CHECK(read(bare).evidence().ranks.size() <= 1);
-  CHECK(read(bare).notes().size() == 1);
-  CHECK(read(bare + line).evidence().groups[0].ranks == std::vector<std::uint32_t>{9});
+  CHECK(timeouts_in(bare).evidence().ranks.size() <= 1);
+  CHECK(timeouts_in(bare).notes().size() == 1);
+  CHECK(timeouts_in(bare + line).evidence().groups[0].ranks == std::vector<std::uint32_t>{9});
 }
 
 TEST_CASE("lines are read as people paste them", "[formats][nccl_log_reader]") {
@@ -98,7 +99,7 @@ TEST_CASE("lines are read as people paste them", "[formats][nccl_log_reader]") {
       "operation timeout: WorkNCCL(SeqNum=1580, OpType=ALLREDUCE, NumelIn=8, NumelOut=8, "
       "Timeout(ms)=600000) ran for 600061 milliseconds before timing out.";
   const auto sequence = [](const std::string& text) {
-    const auto evidence = read(text).evidence();
+    const auto evidence = timeouts_in(text).evidence();
     REQUIRE(evidence.ranks.size() == 4);
     REQUIRE(evidence.ranks[3].calls.size() == 1);
     CHECK(evidence.ranks[3].calls[0].ops.front().name == "all_reduce");
@@ -120,13 +121,13 @@ TEST_CASE("lines are read as people paste them", "[formats][nccl_log_reader]") {
     CHECK(sequence("node4 [stderr] " + broken) == 1580);
   }
   // The number in a launcher's label is not the job rank.
-  CHECK(read("0: " + line + "\n").evidence().ranks[0].calls.empty());
+  CHECK(timeouts_in("0: " + line + "\n").evidence().ranks[0].calls.empty());
 }
 
 TEST_CASE("a count that is not the number of works is not used", "[formats][nccl_log_reader]") {
   // Messages also take sequence numbers: the collective after number 183 does not have number 241.
-  const auto evidence = read(timeout(0, 241, "ALLREDUCE") + status(0, "0", 241, 315, 183) +
-                             status(1, "0", 200, 200, 199))
+  const auto evidence = timeouts_in(timeout(0, 241, "ALLREDUCE") + status(0, "0", 241, 315, 183) +
+                                    status(1, "0", 200, 200, 199))
                             .evidence();
   CHECK(evidence.ranks[0].progress.empty());
   CHECK(evidence.ranks[1].progress.empty());
@@ -139,7 +140,7 @@ TEST_CASE("reports of the desync, of a barrier and of torchfrtrace name who is m
           "[formats][nccl_log_reader]") {
   const auto roots = [](const std::string& text) {
     std::vector<std::uint32_t> ranks;
-    for (const auto& root : models::diagnose(read(text).evidence()).roots)
+    for (const auto& root : models::diagnose(timeouts_in(text).evidence()).roots)
       ranks.push_back(root.rank);
     return ranks;
   };
@@ -160,7 +161,7 @@ TEST_CASE("reports of the desync, of a barrier and of torchfrtrace name who is m
 TEST_CASE("reports that number ranks in their group name no rank of the job",
           "[formats][nccl_log_reader]") {
   const auto check = [](const std::string& text) {
-    const auto found = models::diagnose(read(text).evidence());
+    const auto found = models::diagnose(timeouts_in(text).evidence());
     CHECK(found.roots.empty());
     CHECK(found.explanation.verdict == sim::Verdict::kStarved);
     REQUIRE(found.unplaced.size() == 1);
@@ -191,7 +192,7 @@ TEST_CASE("calls that TORCH_DISTRIBUTED_DEBUG=DETAIL finds to differ are a misma
            std::to_string(peer) + " is running collective: " + other + ".\n";
   };
   const auto sides = [](const std::string& text) {
-    const auto found = models::diagnose(read(text).evidence());
+    const auto found = models::diagnose(timeouts_in(text).evidence());
     std::vector<std::vector<std::uint32_t>> result;
     for (const auto& misfit : found.explanation.mismatches) {
       result.push_back(misfit.other_side);
@@ -210,7 +211,7 @@ TEST_CASE("calls that TORCH_DISTRIBUTED_DEBUG=DETAIL finds to differ are a misma
   const std::string half = line("[rank4]: ", 0, reduce, 1, broadcast);
   CHECK(sides(half).empty());
   CHECK(
-      read(half).notes().back() ==
+      timeouts_in(half).notes().back() ==
       "Mismatched calls, ranks numbered in their group: rank 0 all_reduce [10] Float#5 and rank 1 "
       "broadcast [10] Float#5");
   // A call on another group is another collective.
@@ -239,16 +240,18 @@ TEST_CASE("an error of a rank itself, before any timeout, is the reason",
       "[rank1]: Traceback (most recent call last):\n"
       "[rank1]:   File \"train.py\", line 3, in step\n";
   const std::string waits = timeout(0, 7, "ALLREDUCE") + status(0, "0", 7, 7, 6);
-  auto found = models::diagnose(read(traceback + "[rank1]: KeyError: 'loss'\n" + waits).evidence());
+  auto found =
+      models::diagnose(timeouts_in(traceback + "[rank1]: KeyError: 'loss'\n" + waits).evidence());
   REQUIRE(found.roots.size() == 1);
   CHECK(found.roots[0].rank == 1);
   CHECK(found.roots[0].reason == models::RootReason::kDied);
   // An error caused by the hang is not a root cause, nor is an error after it.
   found = models::diagnose(
-      read(traceback + "[rank1]: torch.distributed.DistBackendError: NCCL error\n" + waits)
+      timeouts_in(traceback + "[rank1]: torch.distributed.DistBackendError: NCCL error\n" + waits)
           .evidence());
   CHECK(found.roots.empty());
-  found = models::diagnose(read(waits + traceback + "[rank1]: KeyError: 'loss'\n").evidence());
+  found =
+      models::diagnose(timeouts_in(waits + traceback + "[rank1]: KeyError: 'loss'\n").evidence());
   CHECK(found.roots.empty());
 }
 
@@ -263,7 +266,7 @@ TEST_CASE("an error after which the rank went on is reported, and blames nobody"
       "[default1]:[rank1]:   File \"torch/distributed/distributed_c10d.py\", line 5, in barrier\n"
       "[default1]:[rank1]: RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:78] Timed out "
       "waiting 30000ms for recv operation to complete\n";
-  const auto reader = read(text);
+  const auto reader = timeouts_in(text);
   CHECK(reader.notes().back() ==
         "Rank 1 raised an error of its own, and went on: ValueError: loss is NaN in batch 17");
   const auto evidence = reader.evidence();
@@ -277,7 +280,7 @@ TEST_CASE("the rank whose process ended first is the root, unless it ended after
           "[formats][nccl_log_reader]") {
   const auto roots = [](const std::string& text) {
     std::vector<std::uint32_t> ranks;
-    for (const auto& root : models::diagnose(read(text).evidence()).roots) {
+    for (const auto& root : models::diagnose(timeouts_in(text).evidence()).roots) {
       if (root.reason == models::RootReason::kDied) ranks.push_back(root.rank);
     }
     return ranks;
@@ -313,23 +316,23 @@ TEST_CASE("sizes of tensors give the size of a group", "[formats][nccl_log_reade
       "[rank9]:[E607 23:46:59.2 ProcessGroupNCCL.cpp:2303] [PG ID 0 PG GUID 0(default_pg) Rank 9]  "
       "failure detected by watchdog at work sequence id: 7 PG status: last enqueued work: 7, last "
       "completed work: 6\n";
-  const auto evidence = read(line + group).evidence();
+  const auto evidence = timeouts_in(line + group).evidence();
   CHECK(evidence.ranks.size() == 16);
   CHECK(models::diagnose(evidence).suspects.size() == 15);
   // In an unknown group, the size says nothing about the job.
-  CHECK(read(line).evidence().ranks.size() == 10);
-  CHECK(read(line).evidence().groups.front().size == 16);
+  CHECK(timeouts_in(line).evidence().ranks.size() == 10);
+  CHECK(timeouts_in(line).evidence().groups.front().size == 16);
 }
 
 TEST_CASE("watchdogs of HCCL and XCCL print the same lines", "[formats][nccl_log_reader]") {
   const std::string nccl = timeout(0, 7, "ALLREDUCE") + status(0, "0", 7, 9, 6);
-  const auto of_nccl = read(nccl).evidence();
+  const auto of_nccl = timeouts_in(nccl).evidence();
   for (const char* name : {"HCCL", "XCCL"}) {
     std::string text = nccl;
     for (std::size_t at = text.find("NCCL"); at != std::string::npos; at = text.find("NCCL", at)) {
       text.replace(at, 4, name);
     }
-    const auto evidence = read(text).evidence();
+    const auto evidence = timeouts_in(text).evidence();
     REQUIRE(evidence.ranks[0].calls.size() == 3);
     CHECK(evidence.ranks[0].calls.front().sequence == of_nccl.ranks[0].calls.front().sequence);
     CHECK(evidence.ranks[0].progress.front().called == 9);
@@ -348,19 +351,19 @@ TEST_CASE("a fingerprint without tensors garbles that of its peer", "[formats][n
            r + " is running collective: " + own + ", but Rank " + std::to_string(1 - rank) +
            " is running collective: " + other + ".\n";
   };
-  const auto found =
-      models::diagnose(read(line(0, reduce, garbled) + line(1, barrier, garbled)).evidence());
+  const auto found = models::diagnose(
+      timeouts_in(line(0, reduce, garbled) + line(1, barrier, garbled)).evidence());
   REQUIRE(found.explanation.mismatches.size() == 1);
   CHECK(found.explanation.mismatches[0].differences.front() == "all_reduce and barrier");
   // Only what rank 1 says of itself is known.
-  const auto reader = read(line(1, barrier, garbled));
+  const auto reader = timeouts_in(line(1, barrier, garbled));
   CHECK(models::diagnose(reader.evidence()).explanation.mismatches.empty());
   CHECK(reader.notes().back() ==
         "Mismatched calls, ranks numbered in their group: rank 0's call and rank 1 barrier #5");
 }
 
 TEST_CASE("torchfrtrace's errors are reported, and blame nobody", "[formats][nccl_log_reader]") {
-  const auto reader = read(
+  const auto reader = timeouts_in(
       "Collective sequence number: 3 has errors\ninternal record id: 2\ngroup info: dp:nccl\n"
       "collective: nccl:all_reduce\nexpected ranks: {0, 1, 2}\ncollective state: scheduled\n"
       "error msg: Culprit rank 0; Error type: COLLECTIVE_TYPE_MISMATCH, Culprit rank 2; Error "
@@ -373,7 +376,7 @@ TEST_CASE("torchfrtrace's errors are reported, and blame nobody", "[formats][ncc
 
 TEST_CASE("newer lines are read, with the name of the group", "[formats][nccl_log_reader]") {
   const auto evidence =
-      read(
+      timeouts_in(
           "[rank1]:[E1 P.cpp:1] [PG ID 3 PG GUID 17(tp) Rank 1]  failure detected by watchdog at "
           "work sequence id: 5 PG status: last enqueued work: 6, last completed work: 4\n")
           .evidence();
@@ -388,7 +391,7 @@ TEST_CASE("newer lines are read, with the name of the group", "[formats][nccl_lo
 TEST_CASE("works that differ are a mismatch, what is not known is none",
           "[formats][nccl_log_reader]") {
   const auto verdict = [](const std::string& text) {
-    return models::diagnose(read(text).evidence()).explanation.verdict;
+    return models::diagnose(timeouts_in(text).evidence()).explanation.verdict;
   };
   const std::string first = timeout(0, 7, "ALLREDUCE") + status(0, "1", 7, 7, 6);
   CHECK(verdict(first + timeout(1, 7, "BROADCAST") + status(1, "1", 7, 7, 6)) ==
@@ -402,7 +405,7 @@ TEST_CASE("works that differ are a mismatch, what is not known is none",
 TEST_CASE("communicators that not all create, and links that do not answer, are reported",
           "[formats][nccl_log_reader]") {
   const auto notes =
-      read(
+      timeouts_in(
           "n:1:2 [0] NCCL INFO comm 0x55 rank 0 nranks 3 cudaDev 0 commId 0xab - Init START\n"
           "n:1:2 [1] NCCL INFO comm 0x56 rank 2 nranks 3 cudaDev 1 commId 0xab - Init START\n"
           "n:1:2 [0] NCCL INFO comm 0x55 rank 0 nranks 1 cudaDev 0 commId 0xcd - Init COMPLETE\n"
@@ -429,12 +432,12 @@ TEST_CASE("what says nothing is refused, and numbers without end do no harm",
           "no line of this file is from NCCL or PyTorch's watchdog");
   }
   const auto evidence =
-      read(
+      timeouts_in(
           "[PG 0 Rank 0] at work: 5, last enqueued NCCL work: 9223372036854775807, last completed "
           "NCCL work: 4\n")
           .evidence();
   CHECK(evidence.ranks[0].calls.size() == 1001);
   std::string many;
   for (int i = 0; i < 3000; ++i) many += timeout(0, i, "ALLREDUCE");
-  CHECK(read(many).evidence().ranks[0].calls.size() == 1000);
+  CHECK(timeouts_in(many).evidence().ranks[0].calls.size() == 1000);
 }

@@ -9,7 +9,7 @@ using formats::ErrorKind;
 
 namespace {
 
-formats::RankErrors read(const std::string& text) {
+formats::RankErrors errors_in(const std::string& text) {
   formats::RankErrors errors;
   formats::each_log_line(text, [&](const formats::LogLine& line) {
     errors.take(line, {0, line.number});
@@ -47,7 +47,7 @@ TEST_CASE("the error of a traceback is the line of the exception, under every la
   for (const char* label : {"[rank3]: ", "[default3]:", "[default3]:[rank3]: ", "3: ",
                             "[1,3]<stderr>:", "(Worker[rank=3] pid=7) "}) {
     INFO(label);
-    const auto errors = read(labelled(label, text));
+    const auto errors = errors_in(labelled(label, text));
     REQUIRE(errors.by_rank().count(3) == 1);
     const formats::RankError& error = errors.by_rank().at(3).front();
     CHECK(error.error == "ValueError: loss is NaN");
@@ -56,24 +56,25 @@ TEST_CASE("the error of a traceback is the line of the exception, under every la
     CHECK(error.frames.front().place == "torch/distributed/distributed_c10d.py:3151");
     CHECK(error.at() == "broadcast, called in step (train.py:64)");
   }
-  CHECK(read(text).by_rank().empty());  // of an unknown rank
+  CHECK(errors_in(text).by_rank().empty());  // of an unknown rank
 }
 
 TEST_CASE("lines after a traceback are no error of it", "[formats][rank_errors]") {
-  const auto errors = read(labelled("[rank0]: ", kFrames) +
-                           "[rank0]:[W1126 14:14:10.8 WorkerServer.cpp:151] destructor\n" +
-                           "[rank0]: Current thread 0x7f (most recent call first):\n" +
-                           "[rank0]: RuntimeError: [Rank 0]: Ranks 3 failed to pass "
-                           "monitoredBarrier in 30000 ms\n");
+  const auto errors = errors_in(labelled("[rank0]: ", kFrames) +
+                                "[rank0]:[W1126 14:14:10.8 WorkerServer.cpp:151] destructor\n" +
+                                "[rank0]: Current thread 0x7f (most recent call first):\n" +
+                                "[rank0]: RuntimeError: [Rank 0]: Ranks 3 failed to pass "
+                                "monitoredBarrier in 30000 ms\n");
   REQUIRE(errors.by_rank().at(0).size() == 1);
   CHECK(errors.by_rank().at(0).front().kind == ErrorKind::kTimeout);
   // Without the line of the exception, there is no error.
-  CHECK(
-      read(labelled("[rank0]: ", kFrames) + "[rank0]:[W1 a.cpp:1] destructor\n").by_rank().empty());
+  CHECK(errors_in(labelled("[rank0]: ", kFrames) + "[rank0]:[W1 a.cpp:1] destructor\n")
+            .by_rank()
+            .empty());
 }
 
 TEST_CASE("an error raised while another one is handled is chained", "[formats][rank_errors]") {
-  const auto errors = read(
+  const auto errors = errors_in(
       labelled("[rank1]: ", kFrames +
                                 "KeyError: 3\n\nDuring handling of the above exception, another "
                                 "exception occurred:\n\n" +
@@ -84,7 +85,7 @@ TEST_CASE("an error raised while another one is handled is chained", "[formats][
 }
 
 TEST_CASE("exceptions of C++ that end a process are errors", "[formats][rank_errors]") {
-  const auto errors = read(
+  const auto errors = errors_in(
       "[default1]:terminate called after throwing an instance of 'gloo::EnforceNotMet'\n"
       "[default1]:  what():  [enforce fail at gloo/transport/tcp/pair.cc:456] 2048 vs 2000\n");
   REQUIRE(errors.by_rank().at(1).size() == 1);
@@ -109,7 +110,7 @@ TEST_CASE("errors that follow from other ranks are recognized", "[formats][rank_
 }
 
 TEST_CASE("a work that timed out says what the frames do not show", "[formats][rank_errors]") {
-  const auto errors = read(
+  const auto errors = errors_in(
       "[rank2]: Traceback (most recent call last):\n"
       "[rank2]:   File \"/app/jobs.py\", line 211, in batch_p2p\n"
       "[rank2]:     for w in dist.batch_isend_irecv(ops): w.wait()\n"

@@ -11,7 +11,7 @@ using namespace pipesim;
 
 namespace {
 
-formats::RasReader read(const std::vector<std::string>& texts) {
+formats::RasReader ras_in(const std::vector<std::string>& texts) {
   formats::RasReader reader;
   for (const std::string& text : texts) {
     models::Diagnostics diagnostics;
@@ -42,7 +42,7 @@ std::string report(const std::string& parties) {
 }  // namespace
 
 TEST_CASE("the side with the smaller count lags, whichever is listed", "[formats][ras_reader]") {
-  const auto behind = read({report(
+  const auto behind = ras_in({report(
       "  3 ranks have launched up to operation 9\n"
       "  Rank 2 has launched up to operation 4 -- GPU 2 managed by process 31 on node n0\n")});
   CHECK(roots(behind) == std::vector<std::uint32_t>{2});
@@ -50,7 +50,7 @@ TEST_CASE("the side with the smaller count lags, whichever is listed", "[formats
   CHECK(
       behind.notes().front() ==
       "Communicator ab12: its rank 2 is behind in AllReduce, at 4; 3 ranks have launched up to 9");
-  const auto ahead = read({report(
+  const auto ahead = ras_in({report(
       "  2 ranks have launched up to operation 4\n  2 ranks have launched up to operation 9\n"
       "  Rank 0 -- GPU 0 managed by process 30 on node n0\n"
       "  Rank 1 -- GPU 1 managed by process 31 on node n0\n")});
@@ -62,14 +62,14 @@ TEST_CASE("a difference of one launch counts once it stays, or the job hangs",
   const std::string text = report(
       "  3 ranks have launched up to operation 5\n  Rank 2 has launched up to operation 4 -- GPU 2 "
       "managed by process 31 on node n0\n");
-  CHECK(roots(read({text})).empty());
-  CHECK(roots(read({text}), true) == std::vector<std::uint32_t>{2});
-  CHECK(roots(read({text, text})) == std::vector<std::uint32_t>{2});
-  CHECK(read({text}).notes().front().find("may clear by itself") != std::string::npos);
+  CHECK(roots(ras_in({text})).empty());
+  CHECK(roots(ras_in({text}), true) == std::vector<std::uint32_t>{2});
+  CHECK(roots(ras_in({text, text})) == std::vector<std::uint32_t>{2});
+  CHECK(ras_in({text}).notes().front().find("may clear by itself") != std::string::npos);
 }
 
 TEST_CASE("members that are not listed are not guessed", "[formats][ras_reader]") {
-  const auto reader = read({report(
+  const auto reader = ras_in({report(
       "  2 ranks have launched up to operation 4\n  2 ranks have launched up to operation 9\n")});
   CHECK(roots(reader).empty());
   CHECK(reader.notes().front().find("does not list which") != std::string::npos);
@@ -85,15 +85,15 @@ TEST_CASE("JSON has all counts; smaller communicators are joined by process",
                             rank(1, 11, 5) + "," + rank(2, 12, 5) + "," + rank(3, 13, 5) + "]}";
   const std::string pair =
       R"({"hash":"0x2","size":2,"ranks":[)" + rank(0, 12, 9) + "," + rank(1, 13, 4) + "]}";
-  CHECK(roots(read({R"({"communicators":[)" + world + "," + pair + "]}"})) ==
+  CHECK(roots(ras_in({R"({"communicators":[)" + world + "," + pair + "]}"})) ==
         std::vector<std::uint32_t>{3});
-  const auto good = read({R"({"communicators":[)" + world + "]}"});
+  const auto good = ras_in({R"({"communicators":[)" + world + "]}"});
   CHECK(roots(good).empty());
   CHECK(good.notes().front().find("RAS sees nothing wrong") == 0);
 }
 
 TEST_CASE("dead processes are roots, silent ones are asked for", "[formats][ras_reader]") {
-  const auto reader = read(
+  const auto reader = ras_in(
       {"Communicators... (0.002s)\n=============\n\nNo communicator data collected!\n\nErrors\n"
        "======\n\nDEAD\n  1 job process is considered dead (unreachable via the RAS network)\n"
        "  Process 41 on node n1 managing GPU 3\n"});
@@ -105,8 +105,8 @@ TEST_CASE("dead processes are roots, silent ones are asked for", "[formats][ras_
                        R"({"rank":1,"host":"n0","pid":7,"status":{"considered_dead":)") +
            dead + "}}]}]}";
   };
-  CHECK(roots(read({status("true")})) == std::vector<std::uint32_t>{1});
-  CHECK(roots(read({status("false")})).empty());
+  CHECK(roots(ras_in({status("true")})) == std::vector<std::uint32_t>{1});
+  CHECK(roots(ras_in({status("false")})).empty());
 }
 
 namespace {
@@ -141,7 +141,7 @@ const std::string kPairs =
 
 TEST_CASE("the rank in a communicator is that in the job only where it spans the job",
           "[formats][ras_reader]") {
-  const auto reader = read({kPairs});
+  const auto reader = ras_in({kPairs});
   CHECK(roots(reader).empty());
   CHECK(unplaced(reader.evidence(false)) ==
         std::vector<std::string>{"rank 1 of communicator b (process 13 on n0, GPU 0)"});
@@ -155,13 +155,13 @@ TEST_CASE("the rank in a communicator is that in the job only where it spans the
       "(total)   per node  per process    (total)  (total)\n      1  8  1  8  8\n\n";
   std::string part = report(lagging);
   part.insert(part.find("Communicators..."), summary);
-  CHECK(roots(read({part})).empty());
-  CHECK(unplaced(read({part}).evidence(false)) ==
+  CHECK(roots(ras_in({part})).empty());
+  CHECK(unplaced(ras_in({part}).evidence(false)) ==
         std::vector<std::string>{"rank 2 of communicator ab12 (process 31 on n0, GPU 2)"});
   // Without the table, the size of the communicator is known, but not the size of the job.
   const std::string headless = part.substr(part.find("Warnings"));
-  CHECK(roots(read({headless})).empty());
-  CHECK(unplaced(read({headless}).evidence(false)).size() == 1);
+  CHECK(roots(ras_in({headless})).empty());
+  CHECK(unplaced(ras_in({headless}).evidence(false)).size() == 1);
 }
 
 TEST_CASE("processes whose rank is known by other evidence are joined by it",
@@ -170,12 +170,12 @@ TEST_CASE("processes whose rank is known by other evidence are joined by it",
     return models::KnownJob{std::move(processes), 4};
   };
   const auto both = models::diagnose(
-      read({kPairs}).evidence(false, job({{{"n0", "12", "0"}, 3}, {{"n0", "13", "0"}, 2}})));
+      ras_in({kPairs}).evidence(false, job({{{"n0", "12", "0"}, 3}, {{"n0", "13", "0"}, 2}})));
   REQUIRE(both.roots.size() == 1);
   CHECK(both.roots.front().rank == 2);
   // The report does not show which ranks wait for the process.
   const auto named = [&](std::vector<std::pair<models::ProcessId, std::uint32_t>> processes) {
-    const auto evidence = read({kPairs}).evidence(false, job(std::move(processes)));
+    const auto evidence = ras_in({kPairs}).evidence(false, job(std::move(processes)));
     CHECK(models::diagnose(evidence).roots.empty());
     REQUIRE(unplaced(evidence).size() == 1);
     return unplaced(evidence).front();
@@ -195,16 +195,16 @@ TEST_CASE("communicators that span the job and number it differently name no ran
           "[formats][ras_reader]") {
   const std::string straight = communicator("a", 2, member(0, 10, 9) + "," + member(1, 11, 4));
   const std::string turned = communicator("b", 2, member(1, 10, 9) + "," + member(0, 11, 9));
-  CHECK(roots(read({communicators(straight)})) == std::vector<std::uint32_t>{1});
-  const auto both = read({communicators(straight + "," + turned)});
+  CHECK(roots(ras_in({communicators(straight)})) == std::vector<std::uint32_t>{1});
+  const auto both = ras_in({communicators(straight + "," + turned)});
   CHECK(roots(both).empty());
   CHECK(unplaced(both.evidence(false)) ==
         std::vector<std::string>{"rank 1 of communicator a (process 11 on n0, GPU 0)"});
   // RAS sees two ranks of a job of four.
-  CHECK(roots(read({communicators(straight)})).size() == 1);
+  CHECK(roots(ras_in({communicators(straight)})).size() == 1);
   models::KnownJob four;
   four.ranks = 4;
-  CHECK(models::diagnose(read({communicators(straight)}).evidence(false, four)).roots.empty());
+  CHECK(models::diagnose(ras_in({communicators(straight)}).evidence(false, four)).roots.empty());
 }
 
 TEST_CASE("a process that is reported dead has the rank that an earlier report gave it",
@@ -216,10 +216,10 @@ TEST_CASE("a process that is reported dead has the rank that an earlier report g
   const std::string dead =
       "Communicators... (0.002s)\n\nErrors\n======\n\nDEAD\n  1 job process is considered dead "
       "(unreachable via the RAS network)\n  Process 41 on node n0 managing GPU 3\n";
-  CHECK(roots(read({missing, dead})) == std::vector<std::uint32_t>{3});
+  CHECK(roots(ras_in({missing, dead})) == std::vector<std::uint32_t>{3});
   // One file holds both reports.
-  CHECK(roots(read({missing + dead})) == std::vector<std::uint32_t>{3});
-  CHECK(roots(read({dead})).empty());
+  CHECK(roots(ras_in({missing + dead})) == std::vector<std::uint32_t>{3});
+  CHECK(roots(ras_in({dead})).empty());
 }
 
 TEST_CASE("what is no report says so", "[formats][ras_reader]") {

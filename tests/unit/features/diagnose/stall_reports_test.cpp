@@ -12,7 +12,7 @@ using namespace pipesim;
 
 namespace {
 
-formats::NcclLogReader read(const std::string& text) {
+formats::NcclLogReader stalls_in(const std::string& text) {
   formats::NcclLogReader reader;
   models::Diagnostics diagnostics;
   REQUIRE(reader.read(text, diagnostics));
@@ -36,7 +36,7 @@ std::string arrived(int device) {
 }  // namespace
 
 TEST_CASE("Horovod lists what each rank has not submitted", "[formats][stall_reports]") {
-  const auto crossed = read(
+  const auto crossed = stalls_in(
       kStall + "[0]<stderr>:0: [broadcast.a]\n[0]<stderr>:1: [allreduce.b, allreduce.c ...]\n");
   CHECK(crossed.notes() == std::vector<models::OutsideText>{
                                "Horovod waits for rank 0 to submit broadcast.a",
@@ -46,12 +46,12 @@ TEST_CASE("Horovod lists what each rank has not submitted", "[formats][stall_rep
   CHECK(found.explanation.cycle.size() == 2);
   // Only ranks 1 and 2 have not submitted the tensor: rank 0 is not in the list.
   const auto behind =
-      models::diagnose(read(kStall + "[0]<stderr>:1: [x]\n[0]<stderr>:2: [x]\n").evidence());
+      models::diagnose(stalls_in(kStall + "[0]<stderr>:1: [x]\n[0]<stderr>:2: [x]\n").evidence());
   CHECK(behind.explanation.cycle.empty());
 }
 
 TEST_CASE("a device without a line about a rendezvous is a suspect", "[formats][stall_reports]") {
-  const auto reader = read(arrived(1) + arrived(0) + arrived(3));
+  const auto reader = stalls_in(arrived(1) + arrived(0) + arrived(3));
   CHECK(
       reader.notes().front() ==
       "XLA: 3 of 4 devices wait in a rendezvous; no line shows that device 2 has arrived. Devices "
@@ -62,7 +62,7 @@ TEST_CASE("a device without a line about a rendezvous is a suspect", "[formats][
   REQUIRE(found.suspects.size() == 1);
   CHECK(found.suspects.front().rank == 2);
   // Newer versions of XLA print the name of the rendezvous.
-  const auto newer = read(
+  const auto newer = stalls_in(
       "2024-07-29 17:14:59.9: E xla/service/rendezvous.cc:38] This thread has been waiting for "
       "`initialize clique for rank 1; clique=devices=[0,1]; stream=0; run_id=7` for 10 seconds and "
       "may be stuck. Expected 2 threads to join the rendezvous, but not all of them arrived on "

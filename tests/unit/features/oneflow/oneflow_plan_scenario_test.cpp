@@ -34,7 +34,7 @@ std::string scenario_of(const std::string& text) {
   return *result;
 }
 
-std::string problem(const std::string& text) {
+std::string scenario_problem(const std::string& text) {
   std::string told;
   CHECK_FALSE(scenario(text, told));
   return told;
@@ -288,13 +288,13 @@ TEST_CASE("an op that works in place gives its input back with its output",
 }
 
 TEST_CASE("a plan that does not fit together is refused with places", "[formats][oneflow_plan]") {
-  CHECK(problem(task("kTick", 0, 1, takes(7))) == "1:110: no task produces register 7\n");
-  CHECK(problem(task("kTick", 0, 1, produces(7)) + task("kTick", 0, 2, produces(7))) ==
+  CHECK(scenario_problem(task("kTick", 0, 1, takes(7))) == "1:110: no task produces register 7\n");
+  CHECK(scenario_problem(task("kTick", 0, 1, produces(7)) + task("kTick", 0, 2, produces(7))) ==
         "2:1: register 7 is already produced by another task\n");
   std::string hinted = op("c", "_nccl_logical_all_reduce");
   replace(hinted, "name: 'c'", "name: 'c' stream_name_hint: 'OWN'");
-  CHECK(problem(task("kNormalForward", 0, 1, op("c", "_nccl_logical_all_reduce")) +
-                task("kNormalForward", 1, 2, hinted)) ==
+  CHECK(scenario_problem(task("kNormalForward", 0, 1, op("c", "_nccl_logical_all_reduce")) +
+                         task("kNormalForward", 1, 2, hinted)) ==
         "2:1: the tasks of collective 'c' differ: on rank 1 all_reduce on stream OWN, on "
         "rank 0 all_reduce on stream COMPUTE\n");
   std::string told;

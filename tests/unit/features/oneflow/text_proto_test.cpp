@@ -21,7 +21,7 @@ TextProto read(const std::string& text) {
   return std::move(*tree);
 }
 
-std::string problem(const std::string& text) {
+std::string proto_problem(const std::string& text) {
   models::Diagnostics diagnostics;
   if (formats::read_text_proto(text, diagnostics)) return "read";
   CHECK(diagnostics.error_count() == 1);
@@ -84,32 +84,34 @@ TEST_CASE("integers of a text proto have to fit", "[formats][text_proto]") {
 }
 
 TEST_CASE("what is no text proto is reported with its place", "[formats][text_proto]") {
-  CHECK(problem("a {\n  b: 1\n") == "3:1: unexpected end of file: expected '}'\n");
-  CHECK(problem("a: 1\n}") == "2:1: expected the name of a field, found '}'\n");
-  CHECK(problem("a 1") == "1:3: 'a' needs ':' and a value, or '{': found '1'\n");
-  CHECK(problem("a:\n  ]") ==
+  CHECK(proto_problem("a {\n  b: 1\n") == "3:1: unexpected end of file: expected '}'\n");
+  CHECK(proto_problem("a: 1\n}") == "2:1: expected the name of a field, found '}'\n");
+  CHECK(proto_problem("a 1") == "1:3: 'a' needs ':' and a value, or '{': found '1'\n");
+  CHECK(proto_problem("a:\n  ]") ==
         "2:3: 'a' needs a value (a number, a word, a string or a message), found ']'\n");
-  CHECK(problem("a: [1\n  2]") == "2:3: expected ',' or ']', found '2'\n");
-  CHECK(problem("a: \"b\nc\"") == "1:4: unterminated string\n");
-  CHECK(problem("a: 'b\\q'") == "1:6: unknown escape '\\q'\n");
-  CHECK(problem("a: '\\u12'") == "1:5: unknown escape '\\u'\n");
-  CHECK(problem("[a.b: 1") == "1:1: expected ']' to close the name of an extension\n");
-  CHECK(problem("a: -") ==
+  CHECK(proto_problem("a: [1\n  2]") == "2:3: expected ',' or ']', found '2'\n");
+  CHECK(proto_problem("a: \"b\nc\"") == "1:4: unterminated string\n");
+  CHECK(proto_problem("a: 'b\\q'") == "1:6: unknown escape '\\q'\n");
+  CHECK(proto_problem("a: '\\u12'") == "1:5: unknown escape '\\u'\n");
+  CHECK(proto_problem("[a.b: 1") == "1:1: expected ']' to close the name of an extension\n");
+  CHECK(proto_problem("a: -") ==
         "1:4: 'a' needs a value (a number, a word, a string or a message), found '-'\n");
-  CHECK(problem("\xe9t\xe9: 1") == "1:1: expected the name of a field, found the byte 0xe9\n");
-  CHECK(problem("a: {>") == "1:5: expected the name of a field, found '>'\n");
-  CHECK(problem(std::string("a: 1 \0 b: 2", 11)) ==
+  CHECK(proto_problem("\xe9t\xe9: 1") ==
+        "1:1: expected the name of a field, found the byte 0xe9\n");
+  CHECK(proto_problem("a: {>") == "1:5: expected the name of a field, found '>'\n");
+  CHECK(proto_problem(std::string("a: 1 \0 b: 2", 11)) ==
         "1:6: expected the name of a field, found '?'\n");
 }
 
 TEST_CASE("a text proto may not be too deep", "[formats][text_proto]") {
   std::string text;
   for (int i = 0; i < 100; ++i) text += "a{";
-  CHECK(problem(text + std::string(100, '}')) == "read");
-  CHECK(problem(text + "a{" + std::string(101, '}')) == "1:202: more than 100 nested messages\n");
+  CHECK(proto_problem(text + std::string(100, '}')) == "read");
+  CHECK(proto_problem(text + "a{" + std::string(101, '}')) ==
+        "1:202: more than 100 nested messages\n");
   std::string lists;
   for (int i = 0; i < 1'000'000; ++i) lists += "a[{";
-  CHECK(problem(lists) == "1:303: more than 100 nested messages\n");
+  CHECK(proto_problem(lists) == "1:303: more than 100 nested messages\n");
 }
 
 TEST_CASE("each beginning of a text proto is read or refused", "[formats][text_proto]") {

@@ -34,7 +34,7 @@ Arguments with(Arguments arguments, const Arguments& more) {
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 // Returns the first error line of a command with invalid usage or input.
-std::string mistake(const Arguments& arguments) {
+std::string command_mistake(const Arguments& arguments) {
   const CommandResult result = command(arguments);
   CHECK(result.code == 2);
   CHECK(result.out.empty());
@@ -195,7 +195,7 @@ TEST_CASE("shards that are not the whole are named", "[app][sweep]") {
   const auto merged = [&](const Arguments& files) {
     Arguments arguments = {"sweep", "--merge"};
     for (const std::string& file : files) arguments.push_back(folder / file);
-    std::string text = mistake(arguments);
+    std::string text = command_mistake(arguments);
     for (std::size_t at = text.find(folder / ""); at != std::string::npos;
          at = text.find(folder / "")) {
       text.erase(at, (folder / "").size());
@@ -213,7 +213,7 @@ TEST_CASE("shards that are not the whole are named", "[app][sweep]") {
   CHECK(merged({"p1", "p2", "p3"}) ==
         "error[E1303]: shard 2/3 is not finished: p2 has 0 of 3 runs; run its command again to "
         "resume");
-  CHECK(contains(mistake({"sweep", "--merge", kSwin}), "not a sweep file: invalid JSON"));
+  CHECK(contains(command_mistake({"sweep", "--merge", kSwin}), "not a sweep file: invalid JSON"));
   CHECK(command({"sweep", "--merge", "no/such"}).code == 74);
 }
 
@@ -252,7 +252,7 @@ TEST_CASE("runs that are in the file are not run again", "[app][sweep]") {
   text.replace(text.find(before), before.size(), "\"starved\",\"time_ns\":");
   CHECK(text.find("\"starved\"") != std::string::npos);
   folder.write("runs", text);
-  CHECK(contains(mistake(kept), ":2:1: error[E1301]: this line is damaged"));
+  CHECK(contains(command_mistake(kept), ":2:1: error[E1301]: this line is damaged"));
   folder.write("runs", testing::with_right_sums(text));
   CHECK(contains(command(kept).out, "1 run: starved, cycle:"));
 }
@@ -263,28 +263,30 @@ TEST_CASE("the file of another sweep is left alone", "[app][sweep]") {
   command({"sweep", kSwin, "--seeds", "3", "-o", file});
   const std::string text = testing::file_text(file);
   const std::string has = file + ":1:1: error[E1302]: this file has runs of ";
-  CHECK(mistake({"sweep", kSwin, "--seeds", "4", "-o", file}) ==
+  CHECK(command_mistake({"sweep", kSwin, "--seeds", "4", "-o", file}) ==
         has + "other variables, seeds or jitter");
-  CHECK(mistake({"sweep", kSwin, "--seeds", "3", "--set", "acc=2", "-o", file}) ==
+  CHECK(command_mistake({"sweep", kSwin, "--seeds", "3", "--set", "acc=2", "-o", file}) ==
         has + "other settings (--set)");
-  CHECK(mistake({"sweep", "scenarios/buffer_on_the_wrong_stream.yaml", "--seeds", "3", "-o",
-                 file}) == has + "another scenario, or of an earlier version of this one");
-  CHECK(mistake({"sweep", kSwin, "--seeds", "3", "--shard", "1/2", "-o", file}) ==
+  CHECK(command_mistake({"sweep", "scenarios/buffer_on_the_wrong_stream.yaml", "--seeds", "3", "-o",
+                         file}) == has + "another scenario, or of an earlier version of this one");
+  CHECK(command_mistake({"sweep", kSwin, "--seeds", "3", "--shard", "1/2", "-o", file}) ==
         has + "shard 1/1");
   CHECK(testing::file_text(file) == text);
   std::string foreign = text;
   foreign.replace(foreign.find("\"case\":2"), 8, "\"case\":7");
   folder.write("runs", testing::with_right_sums(foreign));
-  CHECK(mistake({"sweep", kSwin, "--seeds", "3", "-o", file}) ==
+  CHECK(command_mistake({"sweep", kSwin, "--seeds", "3", "-o", file}) ==
         file + ":1:1: error[E1302]: run 7 does not belong to this sweep");
   folder.write("runs", "mine\n");
-  CHECK(contains(mistake({"sweep", kSwin, "-o", file}), "not a sweep file: invalid JSON"));
+  CHECK(contains(command_mistake({"sweep", kSwin, "-o", file}), "not a sweep file: invalid JSON"));
   CHECK(testing::file_text(file) == "mine\n");
   CHECK(command({"sweep", kSwin, "-o", folder / "no/such"}).code == 74);
 }
 
 TEST_CASE("mistakes in values are reported before anything is run", "[app][sweep]") {
-  const auto of = [](const Arguments& options) { return mistake(with({"sweep", kSwin}, options)); };
+  const auto of = [](const Arguments& options) {
+    return command_mistake(with({"sweep", kSwin}, options));
+  };
   const std::string file = std::string(kSwin) + ": error";
   CHECK(of({"--vary", "ac=1..3"}) == file + "[E0306]: --vary ac=1: unknown parameter");
   CHECK(of({"--vary", "acc=0..3"}) == file + "[E0307]: --vary acc=0: must be at least 1");
@@ -295,7 +297,7 @@ TEST_CASE("mistakes in values are reported before anything is run", "[app][sweep
   CHECK(of({"--set", "jitter=10%"}) == file + "[E0306]: --set jitter=10%: unknown parameter");
   const testing::Folder folder;
   folder.write("own.yaml", "schema: 1\nparams: {jitter: 3}\nactors: {a: {source: jitter}}\n");
-  CHECK(mistake({"sweep", folder / "own.yaml", "--vary", "jitter=0,10%"}) ==
+  CHECK(command_mistake({"sweep", folder / "own.yaml", "--vary", "jitter=0,10%"}) ==
         (folder / "own.yaml") +
             ": error[E1504]: --vary jitter: ambiguous, since the scenario has a parameter of this "
             "name");
@@ -311,7 +313,8 @@ TEST_CASE("mistakes in values are reported before anything is run", "[app][sweep
 
 TEST_CASE("usage mistakes of sweep have their own words", "[app][sweep]") {
   const auto of = [](const Arguments& options) {
-    return mistake(with({"sweep", kSwin}, options)).substr(std::string("error[E1504]: ").size());
+    return command_mistake(with({"sweep", kSwin}, options))
+        .substr(std::string("error[E1504]: ").size());
   };
   CHECK(of({"--vary", "acc"}) == "--vary: expected NAME=VALUES, found 'acc'");
   CHECK(of({"--vary", "acc=1", "--vary", "acc=2"}) == "'--vary acc' is given twice");
@@ -331,8 +334,9 @@ TEST_CASE("usage mistakes of sweep have their own words", "[app][sweep]") {
   CHECK(of({"--html", "-"}) == "'--html' cannot write to standard output");
   CHECK(of({"--json", "--csv", "-"}) == "'--json' and '--csv -' cannot be used together");
   CHECK(of({"--merge", "--seeds", "3"}) == "'--merge' and '--seeds' cannot be used together");
-  CHECK(mistake({"sweep", "--merge"}) == "error[E1503]: '--merge' needs the outputs of all shards");
-  CHECK(contains(mistake({"sweep", "x.goal"}), "'pipesim sweep' does not take GOAL files"));
+  CHECK(command_mistake({"sweep", "--merge"}) ==
+        "error[E1503]: '--merge' needs the outputs of all shards");
+  CHECK(contains(command_mistake({"sweep", "x.goal"}), "'pipesim sweep' does not take GOAL files"));
 }
 
 TEST_CASE("without seeds and jitter a sweep runs each setting once", "[app][sweep]") {

@@ -45,7 +45,7 @@ SweepFile read(const std::string& text) {
   return *file;
 }
 
-std::string mistake(const std::string& text) {
+std::string file_mistake(const std::string& text) {
   models::Diagnostics diagnostics;
   CHECK_FALSE(formats::read_sweep_file(text, diagnostics).has_value());
   return testing::text_of(diagnostics);
@@ -99,26 +99,27 @@ TEST_CASE("what is no sweep is refused where it stands", "[formats][sweep_file]"
     std::string text = first;
     return text.replace(text.find(part), part.size(), by);
   };
-  CHECK(mistake("") == "1:1: not a sweep file: its first line is missing or incomplete\n");
-  CHECK(mistake(first.substr(0, 40)) ==
+  CHECK(file_mistake("") == "1:1: not a sweep file: its first line is missing or incomplete\n");
+  CHECK(file_mistake(first.substr(0, 40)) ==
         "1:1: not a sweep file: its first line is missing or incomplete\n");
-  CHECK(mistake("schema: 1\n") == "1:1: not a sweep file: invalid JSON\n");
-  CHECK(mistake("[1]\n") == "1:1: not a sweep file: it has no 'pipesim_sweep'\n");
-  CHECK(mistake(with("\"pipesim_sweep\":2", "\"pipesim_sweep\":1")) ==
+  CHECK(file_mistake("schema: 1\n") == "1:1: not a sweep file: invalid JSON\n");
+  CHECK(file_mistake("[1]\n") == "1:1: not a sweep file: it has no 'pipesim_sweep'\n");
+  CHECK(file_mistake(with("\"pipesim_sweep\":2", "\"pipesim_sweep\":1")) ==
         "1:1: this pipesim reads sweeps of schema 2, found 1\n");
   for (const auto& [part, by] :
        {std::pair("beef", "bee"), std::pair("[2,3]", "[4,3]"), std::pair("[2,3]", "[0,3]"),
         std::pair("[2,3]", "[2,1000001]"), std::pair("400", "\"400\""), std::pair("400", "4e2"),
         std::pair("400", "26888888888888888888887"), std::pair("400", "-400"),
         std::pair("[2,3]", "[4294967298,3]"), std::pair("[\"w\",\"a b\"]", "[\"w\"]")}) {
-    CHECK(mistake(testing::with_right_sums(with(part, by))) ==
+    CHECK(file_mistake(testing::with_right_sums(with(part, by))) ==
           "1:1: this line does not describe a sweep\n");
   }
-  CHECK(mistake(testing::with_right_sums(first + formats::sweep_case_line(1, hang()) +
-                                         "{\"case\":2}\n")) ==
+  CHECK(file_mistake(testing::with_right_sums(first + formats::sweep_case_line(1, hang()) +
+                                              "{\"case\":2}\n")) ==
         "3:1: this line is not a run of a sweep\n");
-  CHECK(mistake(first + formats::sweep_case_line(1, hang()) +
-                formats::sweep_case_line(1, CaseResult())) == "1:1: two results of run 1 differ\n");
+  CHECK(file_mistake(first + formats::sweep_case_line(1, hang()) +
+                     formats::sweep_case_line(1, CaseResult())) ==
+        "1:1: two results of run 1 differ\n");
 }
 
 TEST_CASE("a line that was changed is refused", "[formats][sweep_file]") {
@@ -128,12 +129,12 @@ TEST_CASE("a line that was changed is refused", "[formats][sweep_file]") {
   for (std::size_t at = 0; at + 1 < line.size(); ++at) {
     std::string changed = line;
     changed[at] = changed[at] == '7' ? '8' : '7';
-    CHECK(mistake(head_line + changed) == "2:1: " + damaged);
+    CHECK(file_mistake(head_line + changed) == "2:1: " + damaged);
   }
   std::string other_head = head_line;
   other_head.replace(other_head.find("400"), 3, "401");
-  CHECK(mistake(other_head + line) == "1:1: " + damaged);
-  CHECK(mistake(head_line + "\n") == "2:1: " + damaged);
+  CHECK(file_mistake(other_head + line) == "1:1: " + damaged);
+  CHECK(file_mistake(head_line + "\n") == "2:1: " + damaged);
 }
 
 TEST_CASE("sweeps of other things are others", "[formats][sweep_file]") {

@@ -17,9 +17,9 @@ using testing::file_text;
 
 namespace {
 
-const std::string kHead = "schema: 1\nparams: {n: 3}\nactors: {a: {source: n, takes: 2us}}\n";
+const std::string kTestHead = "schema: 1\nparams: {n: 3}\nactors: {a: {source: n, takes: 2us}}\n";
 
-std::string good(const std::string& expect) { return kHead + "expect: " + expect + "\n"; }
+std::string good(const std::string& expect) { return kTestHead + "expect: " + expect + "\n"; }
 
 // Returns the output with the folder's path replaced by `.`.
 std::string shown(std::string text, const testing::Folder& folder) {
@@ -39,7 +39,7 @@ TEST_CASE("a folder stands for the scenarios below it, in order", "[app][test]")
   folder.write("a/other.yaml", "this: is no scenario\n");
   folder.write("a/notes.txt", good("{time: 7us}"));
   folder.write(".hidden/d.yaml", good("{time: 7us}"));
-  folder.write("none.yaml", kHead);
+  folder.write("none.yaml", kTestHead);
   const CommandResult result = command({"test", folder.path()});
   CHECK(testing::without_command(shown(result.out, folder)) ==
         "passed   ./a/c.yml\n"
@@ -86,13 +86,13 @@ TEST_CASE("nothing to test is a mistake", "[app][test]") {
   CHECK(command({"test", empty.path()}).code == 2);
   // A folder whose scenarios have no expectations also counts as bad.
   const testing::Folder folder;
-  folder.write("a.yaml", kHead);
+  folder.write("a.yaml", kTestHead);
   const CommandResult one = command({"test", folder.path()});
   CHECK(contains(one.err,
                  "nothing to test: the only scenario has no 'expect'\n"
                  "  help: say what should happen: 'expect: {verdict: completed}'"));
   CHECK(one.code == 2);
-  folder.write("b.yaml", kHead);
+  folder.write("b.yaml", kTestHead);
   const CommandResult two = command({"test", folder.path(), "--junit", folder / "out.xml"});
   CHECK(contains(two.err, "nothing to test: none of the 2 scenarios has an 'expect'"));
   CHECK(two.code == 2);

@@ -20,7 +20,7 @@ models::Bounds time_of(const std::string& text) {
   return expectation_of("{time: " + text + "}").time_ns.value().value;
 }
 
-std::string mistakes(const std::string& text) {
+std::string expectation_mistakes(const std::string& text) {
   return mistakes_in(kHead + "expect: " + text + "\n");
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("no time, size or count is below zero", "[formats][expectation_reader]
         "{time: {at_most: -1us}}", "{memory: -1B}", "{memory: {about: -999999999MiB, within: 1%}}",
         "{cycle_length: -1}"}) {
     INFO(text);
-    CHECK(mistakes(text).find("expected 0 or more, found") != std::string::npos);
+    CHECK(expectation_mistakes(text).find("expected 0 or more, found") != std::string::npos);
   }
 }
 
@@ -113,44 +113,51 @@ TEST_CASE("causes, roots and cycles are read with their places", "[formats][expe
 
 TEST_CASE("mistakes in expectations have places and say what to write",
           "[formats][expectation_reader]") {
-  CHECK(mistakes("{time: 5}") ==
+  CHECK(expectation_mistakes("{time: 5}") ==
         "5:16: expected a time, found '5'\n  a time needs a unit: ns, us, ms, s or min\n");
-  CHECK(mistakes("{time: {about: 5us}}") ==
+  CHECK(expectation_mistakes("{time: {about: 5us}}") ==
         "5:16: 'about' and 'within' go together: {about: 5ms, within: 1%}\n");
-  CHECK(mistakes("{time: {}}") ==
+  CHECK(expectation_mistakes("{time: {}}") ==
         "5:16: 'time' needs 'at_least' or 'at_most', or 'about' and 'within'\n");
-  CHECK(mistakes("{time: {at_least: 2us, at_most: 1us}}") ==
+  CHECK(expectation_mistakes("{time: {at_least: 2us, at_most: 1us}}") ==
         "5:16: no value is within these bounds\n");
-  CHECK(mistakes("{time: {at_mots: 2us, at_least: 1us}}") ==
+  CHECK(expectation_mistakes("{time: {at_mots: 2us, at_least: 1us}}") ==
         "5:17: unknown key 'at_mots' in 'time'\n  did you mean 'at_most'?\n");
-  CHECK(mistakes("{idle: {at_most: 20}}") ==
+  CHECK(expectation_mistakes("{idle: {at_most: 20}}") ==
         "5:26: expected a share from 0% to 100%, found '20'\n"
         "  write 20% or 12.5%; four decimals at most\n");
-  CHECK(mistakes("{idle: {at_most: 101%}}").substr(0, 28) == "5:26: expected a share from ");
-  CHECK(mistakes("{idle: {at_most: -1%}}").substr(0, 28) == "5:26: expected a share from ");
-  CHECK(mistakes("{idle: {at_most: 1.00001%}}").substr(0, 28) == "5:26: expected a share from ");
-  CHECK(mistakes("{idle: {on: 0}}") == "5:16: 'idle' needs 'at_least' or 'at_most'\n");
-  CHECK(mistakes("{idle: 20%}") == "5:16: 'idle' must be a map, found '20%'\n");
-  CHECK(mistakes("{memory: 20}") ==
+  CHECK(expectation_mistakes("{idle: {at_most: 101%}}").substr(0, 28) ==
+        "5:26: expected a share from ");
+  CHECK(expectation_mistakes("{idle: {at_most: -1%}}").substr(0, 28) ==
+        "5:26: expected a share from ");
+  CHECK(expectation_mistakes("{idle: {at_most: 1.00001%}}").substr(0, 28) ==
+        "5:26: expected a share from ");
+  CHECK(expectation_mistakes("{idle: {on: 0}}") == "5:16: 'idle' needs 'at_least' or 'at_most'\n");
+  CHECK(expectation_mistakes("{idle: 20%}") == "5:16: 'idle' must be a map, found '20%'\n");
+  CHECK(expectation_mistakes("{memory: 20}") ==
         "5:18: expected a size, found '20'\n"
         "  a size needs a unit: B, KiB, MiB, GiB, kB, MB or GB\n");
-  CHECK(mistakes("{memory: {on: 0}}") ==
+  CHECK(expectation_mistakes("{memory: {on: 0}}") ==
         "5:18: 'memory' needs 'exactly', 'at_least' or 'at_most', or 'about' and 'within'\n");
-  CHECK(mistakes("{memory: {about: 1B}}") ==
+  CHECK(expectation_mistakes("{memory: {about: 1B}}") ==
         "5:18: 'about' and 'within' go together: {about: 3GiB, within: 1%}\n");
-  CHECK(mistakes("{memory: {exactly: 1B, at_most: 2B}}") ==
+  CHECK(expectation_mistakes("{memory: {exactly: 1B, at_most: 2B}}") ==
         "5:32: 'at_most' cannot be combined with the other keys of 'memory'\n");
-  CHECK(mistakes("{memory: {on: [], exactly: 1B}}") == "5:18: 'memory' selects no rank\n");
-  CHECK(mistakes("{order: a#1}") ==
+  CHECK(expectation_mistakes("{memory: {on: [], exactly: 1B}}") ==
+        "5:18: 'memory' selects no rank\n");
+  CHECK(expectation_mistakes("{order: a#1}") ==
         "5:17: 'order' must be a list of ops, [a#1, b#1], found 'a#1'\n");
-  CHECK(mistakes("{order: [a]}") ==
+  CHECK(expectation_mistakes("{order: [a]}") ==
         "5:18: expected an op, found 'a'\n"
         "  write name#1 or rank 0 name#1; ops count from 1\n");
-  CHECK(mistakes("{order: [a#0]}").substr(0, 22) == "5:18: expected an op, ");
-  CHECK(mistakes("{order: [[a#1], b#1]}") == "5:25: expected a list of ops, found 'b#1'\n");
-  CHECK(mistakes("{order: [a#1, rank 0 b#1]}") ==
+  CHECK(expectation_mistakes("{order: [a#0]}").substr(0, 22) == "5:18: expected an op, ");
+  CHECK(expectation_mistakes("{order: [[a#1], b#1]}") ==
+        "5:25: expected a list of ops, found 'b#1'\n");
+  CHECK(expectation_mistakes("{order: [a#1, rank 0 b#1]}") ==
         "5:18: either all ops name a rank, or none does\n");
-  CHECK(mistakes("{order: [rank 4 a#1]}") == "5:18: there is no rank 4: ranks are 0 to 3\n");
-  CHECK(mistakes("{cause: until}").substr(0, 40) == "5:17: expected one of none, mismatch, cy");
-  CHECK(mistakes("{roots: 9}") == "5:17: there is no rank 9: ranks are 0 to 3\n");
+  CHECK(expectation_mistakes("{order: [rank 4 a#1]}") ==
+        "5:18: there is no rank 4: ranks are 0 to 3\n");
+  CHECK(expectation_mistakes("{cause: until}").substr(0, 40) ==
+        "5:17: expected one of none, mismatch, cy");
+  CHECK(expectation_mistakes("{roots: 9}") == "5:17: there is no rank 9: ranks are 0 to 3\n");
 }

@@ -15,32 +15,34 @@ namespace {
 
 const std::string kTwo = "schema: 1\nranks: 2\ngroups: {g: all, h: all}\n";
 
-std::string mistakes(const std::string& steps, const std::string& top = {}) {
+std::string program_mistakes(const std::string& steps, const std::string& top = {}) {
   return mistakes_in(kTwo + top + "programs: {do: [" + steps + "]}\n");
 }
 
-Explanation run(const std::string& steps, const std::string& top = {}) {
+Explanation run_program(const std::string& steps, const std::string& top = {}) {
   return explanation_of(kTwo + top + "programs: {do: [" + steps + "]}\n");
 }
 
 }  // namespace
 
 TEST_CASE("a group of which nothing is left is no step", "[formats][program_reader]") {
-  CHECK(mistakes("{group: []}") == "4:25: this group has no calls\n");
-  CHECK(mistakes("{group: g}") == "4:25: 'group' must be a list of calls, found 'g'\n");
-  CHECK(mistakes("{group: [{compute: a}]}")
+  CHECK(program_mistakes("{group: []}") == "4:25: this group has no calls\n");
+  CHECK(program_mistakes("{group: g}") == "4:25: 'group' must be a list of calls, found 'g'\n");
+  CHECK(program_mistakes("{group: [{compute: a}]}")
             .find("a group can only contain collectives, 'send' and 'recv', found 'compute'") !=
         std::string::npos);
-  CHECK(run("{group: [~], after: [compute]}, {compute: a}").ops_expected == 2);
-  CHECK(run("{group: [{all_reduce: g, when: off}]}, {compute: a}").ops_expected == 2);
-  CHECK(run("{group: [{case: p, on: {all_reduce: g}, off: ~}]}, {compute: a}", "params: {p: off}\n")
+  CHECK(run_program("{group: [~], after: [compute]}, {compute: a}").ops_expected == 2);
+  CHECK(run_program("{group: [{all_reduce: g, when: off}]}, {compute: a}").ops_expected == 2);
+  CHECK(run_program("{group: [{case: p, on: {all_reduce: g}, off: ~}]}, {compute: a}",
+                    "params: {p: off}\n")
             .ops_expected == 2);
 }
 
 TEST_CASE("a host step takes its time after its launch overhead", "[formats][program_reader]") {
-  CHECK(run("{host: h, takes: 3us, launch_overhead: 1us}").time_ns == 4'000);
-  CHECK(run("{host: h, launch_overhead: 1us, takes: 3us}").time_ns == 4'000);
-  CHECK(run("{host: h, takes: 3us}", "defaults: {launch_overhead: 1us}\n").time_ns == 3'000);
+  CHECK(run_program("{host: h, takes: 3us, launch_overhead: 1us}").time_ns == 4'000);
+  CHECK(run_program("{host: h, launch_overhead: 1us, takes: 3us}").time_ns == 4'000);
+  CHECK(run_program("{host: h, takes: 3us}", "defaults: {launch_overhead: 1us}\n").time_ns ==
+        3'000);
 }
 
 TEST_CASE("a call of a group may be on some ranks only", "[formats][program_reader]") {
@@ -59,8 +61,9 @@ TEST_CASE("loops and blocks that come to more than anybody writes are refused",
   // The loops have 100,000 x 100,000 iterations without an op.
   for (const char* body : {"", "{compute: a, when: off}"}) {
     if (pipesim::testing::kSanitized) continue;  // the limit takes a minute to reach
-    CHECK(mistakes(std::string("{repeat: 100000, index: i, do: [{repeat: 100000, index: j, do: [") +
-                   body + "]}]}")
+    CHECK(program_mistakes(
+              std::string("{repeat: 100000, index: i, do: [{repeat: 100000, index: j, do: [") +
+              body + "]}]}")
               .find("the programs have more than 1000000 steps to read") != std::string::npos);
   }
   // Many calls of blocks are in tests/golden/errors_of_large_programs.test. A chain of 60 is fine.
@@ -68,29 +71,33 @@ TEST_CASE("loops and blocks that come to more than anybody writes are refused",
   for (int i = 0; i < 60; ++i) {
     chain += "  a" + std::to_string(i) + ": [{call: a" + std::to_string(i + 1) + "}]\n";
   }
-  CHECK(run("{call: a0}", chain + "  a60: [{compute: x}]\n").verdict == Verdict::kCompleted);
+  CHECK(run_program("{call: a0}", chain + "  a60: [{compute: x}]\n").verdict ==
+        Verdict::kCompleted);
 }
 
 TEST_CASE("a loop that would be laid out in gigabytes is refused", "[formats][program_reader]") {
   CHECK(
-      mistakes("{repeat: 1000000000, do: [{compute: a}]}") ==
+      program_mistakes("{repeat: 1000000000, do: [{compute: a}]}") ==
       "4:43: the programs have more than 100000000 ops with this one: 'a' runs 1000000000 times on "
       "rank 0\n");
   // An empty step adds no op in any number of iterations.
-  CHECK(run("{repeat: 4000000000, do: [{repeat: 4000000000, do: [{on: [], do: [{compute: a}]}]}]}, "
+  CHECK(run_program(
+            "{repeat: 4000000000, do: [{repeat: 4000000000, do: [{on: [], do: [{compute: a}]}]}]}, "
             "{compute: b}")
             .ops_expected == 2);
-  CHECK(run("{repeat: 2, do: [{compute: a}, {repeat: 3, do: [{compute: b}]}]}").ops_expected == 16);
+  CHECK(run_program("{repeat: 2, do: [{compute: a}, {repeat: 3, do: [{compute: b}]}]}")
+            .ops_expected == 16);
 }
 
 TEST_CASE("a barrier of a group is one of the hosts, whatever else uses the group",
           "[formats][program_reader]") {
   const std::string steps =
       "{on: 0, do: [{all_reduce: g}]}, {barrier: g}, {on: 1, do: [{all_reduce: g}]}";
-  CHECK(run(steps, "reading: contract\n").verdict == Verdict::kCompleted);
+  CHECK(run_program(steps, "reading: contract\n").verdict == Verdict::kCompleted);
   // On a named communicator, a barrier is a call that is matched with the all-reduce of the other
   // rank.
-  CHECK(run(steps, "communicators: {named: {g: {group: g}}}\n").verdict == Verdict::kMismatch);
+  CHECK(run_program(steps, "communicators: {named: {g: {group: g}}}\n").verdict ==
+        Verdict::kMismatch);
 }
 
 TEST_CASE("a barrier of a group is a call where the backend is NCCL", "[formats][program_reader]") {
@@ -98,12 +105,13 @@ TEST_CASE("a barrier of a group is a call where the backend is NCCL", "[formats]
       "{on: 0, do: [{all_reduce: g}]}, {barrier: g}, {on: 1, do: [{all_reduce: g}]}";
   for (const char* backend : {"nccl2", "nccl-legacy", "nccl-lazy"}) {
     INFO(backend);
-    CHECK(run(steps, "backend: " + std::string(backend) + "\n").verdict == Verdict::kMismatch);
+    CHECK(run_program(steps, "backend: " + std::string(backend) + "\n").verdict ==
+          Verdict::kMismatch);
   }
   for (const char* backend : {"gloo", "mpi"}) {
     INFO(backend);
-    CHECK(run("{barrier: g}, {all_reduce: g}", "backend: " + std::string(backend) + "\n").verdict ==
-          Verdict::kCompleted);
+    CHECK(run_program("{barrier: g}, {all_reduce: g}", "backend: " + std::string(backend) + "\n")
+              .verdict == Verdict::kCompleted);
   }
 }
 
@@ -113,10 +121,10 @@ TEST_CASE("calls of the host run on no stream", "[formats][program_reader]") {
       "data, "
       "then call on the host: for 'stream: compute', write {synchronize: compute} before the "
       "call\n";
-  CHECK(mistakes("{all_reduce: c}",
-                 "communicators: {named: {c: {group: g, host: on, stream: compute}}}\n") ==
+  CHECK(program_mistakes("{all_reduce: c}",
+                         "communicators: {named: {c: {group: g, host: on, stream: compute}}}\n") ==
         "4:57: " + why);
-  CHECK(mistakes("{barrier: g, stream: x}") == "4:38: " + why);
+  CHECK(program_mistakes("{barrier: g, stream: x}") == "4:38: " + why);
 }
 
 // Rank 1 makes a send of 5 us at 20 us, so a step behind rank 0's recv starts at 25 us.
@@ -143,8 +151,8 @@ TEST_CASE("behind the stream of a group is behind those of its pairs",
 TEST_CASE("an event is on one stream, also where pairs have their own",
           "[formats][program_reader]") {
   const auto with = [](const std::string& step, const std::string& backend) {
-    return mistakes("{recv: g, from: 1, on: 0}, {send: g, to: 0, on: 1}, " + step,
-                    "backend: " + backend + "\n");
+    return program_mistakes("{recv: g, from: 1, on: 0}, {send: g, to: 0, on: 1}, " + step,
+                            "backend: " + backend + "\n");
   };
   const std::string record = "{record: e, stream: nccl g}, {wait: e}";
   CHECK(with(record, "nccl2").empty());
@@ -160,14 +168,15 @@ TEST_CASE("an event is on one stream, also where pairs have their own",
 }
 
 TEST_CASE("streams that nothing is put on are misspelt", "[formats][program_reader]") {
-  CHECK(mistakes("{compute: a}, {synchronize: comput}") ==
+  CHECK(program_mistakes("{compute: a}, {synchronize: comput}") ==
         "4:45: no step uses stream 'comput'\n  did you mean 'compute'?\n");
-  CHECK(mistakes("{compute: a, after: [ncl g]}, {all_reduce: g}") ==
+  CHECK(program_mistakes("{compute: a, after: [ncl g]}, {all_reduce: g}") ==
         "4:38: no step uses stream 'ncl g'\n  did you mean 'nccl g'?\n");
   // A step or call that is absent now can exist with other parameters or groups.
-  CHECK(mistakes("{compute: a, after: [copies, nccl g]}, {compute: b, stream: copies, when: off}")
+  CHECK(program_mistakes(
+            "{compute: a, after: [copies, nccl g]}, {compute: b, stream: copies, when: off}")
             .empty());
-  CHECK(mistakes(
+  CHECK(program_mistakes(
             "{all_reduce: c}",
             "streams: [compute, comm]\ncommunicators: {named: {c: {group: g, stream: com}}}\n") ==
         "5:47: unknown stream 'com'\n  did you mean 'comm'?\n  the scenario lists its streams "
@@ -177,23 +186,23 @@ TEST_CASE("streams that nothing is put on are misspelt", "[formats][program_read
 TEST_CASE("the stream of a communicator's calls may be named before the first of them",
           "[formats][program_reader]") {
   const std::string steps = "{compute: a, after: [nccl g]}, {all_reduce: g}, {synchronize: nccl g}";
-  CHECK(run(steps).verdict == Verdict::kCompleted);
-  CHECK(run(steps, "streams: {compute: {}}\n").verdict == Verdict::kCompleted);
-  CHECK(mistakes("{compute: a, after: [nccl x]}", "streams: {compute: {}}\n")
+  CHECK(run_program(steps).verdict == Verdict::kCompleted);
+  CHECK(run_program(steps, "streams: {compute: {}}\n").verdict == Verdict::kCompleted);
+  CHECK(program_mistakes("{compute: a, after: [nccl x]}", "streams: {compute: {}}\n")
             .find("unknown stream 'nccl x'") != std::string::npos);
 }
 
 TEST_CASE("events that are recorded nowhere are misspelt", "[formats][program_reader]") {
-  CHECK(mistakes("{compute: a}, {record: event}, {await: evnt}") ==
+  CHECK(program_mistakes("{compute: a}, {record: event}, {await: evnt}") ==
         "4:56: event 'evnt' is never recorded\n  did you mean 'event'?\n");
-  CHECK(mistakes("{wait: e}, {compute: a}") == "4:24: event 'e' is never recorded\n");
-  CHECK(mistakes("{record: e, when: off}, {wait: e}").empty());
+  CHECK(program_mistakes("{wait: e}, {compute: a}") == "4:24: event 'e' is never recorded\n");
+  CHECK(program_mistakes("{record: e, when: off}, {wait: e}").empty());
 }
 
 TEST_CASE("what has to be the same on all ranks is not smuggled past them by a block",
           "[formats][program_reader]") {
   const auto with = [](const std::string& step) {
-    return mistakes("{call: b, with: {n: rank + 1}}", "blocks: {b: [" + step + "]}\n");
+    return program_mistakes("{call: b, with: {n: rank + 1}}", "blocks: {b: [" + step + "]}\n");
   };
   const std::string told = "this depends on the rank, but must be the same on every rank\n";
   CHECK(with("{get: key, times: n}").find(told) != std::string::npos);
@@ -207,16 +216,16 @@ TEST_CASE("what has to be the same on all ranks is not smuggled past them by a b
 }
 
 TEST_CASE("a wrong number is reported at its own place", "[formats][program_reader]") {
-  CHECK(mistakes("{compute: a, takes: -1us}") ==
+  CHECK(program_mistakes("{compute: a, takes: -1us}") ==
         "4:37: the time it takes is -1000 ns on rank 0, but must be at least 0 ns\n");
-  CHECK(mistakes("{send: g, to: rank + 7, bytes: 4B - 5B}") ==
+  CHECK(program_mistakes("{send: g, to: rank + 7, bytes: 4B - 5B}") ==
         "4:31: the other rank is 7 on rank 0, but must be at most 1\n"
         "4:48: the size is -1 bytes on rank 0, but must be at least 0 bytes\n");
-  CHECK(mistakes("{compute: a}", "device: {resident: -1}\n") ==
+  CHECK(program_mistakes("{compute: a}", "device: {resident: -1}\n") ==
         "4:20: the number of resident kernels is -1 on rank 0, but must be at least 0\n");
-  CHECK(mistakes("{compute: a}", "defaults: {launch_queue: 0}\n") ==
+  CHECK(program_mistakes("{compute: a}", "defaults: {launch_queue: 0}\n") ==
         "4:26: the launch queue is 0 on rank 0, but must be at least 1\n");
-  CHECK(mistakes("{input: a, items: 2, every: 1/0 * 1s}") ==
+  CHECK(program_mistakes("{input: a, items: 2, every: 1/0 * 1s}") ==
         "4:35: the number of inputs is 2 on rank 0, but must be at most 1\n"
         "4:45: the time between inputs on rank 0: division by zero\n");
   CHECK(mistakes_in(
@@ -226,23 +235,25 @@ TEST_CASE("a wrong number is reported at its own place", "[formats][program_read
 
 TEST_CASE("names in blocks and loops are those that expressions can use",
           "[formats][program_reader]") {
-  CHECK(mistakes("{repeat: 2, index: rank, do: [{compute: a}]}")
+  CHECK(program_mistakes("{repeat: 2, index: rank, do: [{compute: a}]}")
             .find("4:36: 'rank' cannot be the name of a parameter") == 0);
   const std::string top = "blocks: {b: [{compute: a, takes: time}]}\n";
-  CHECK(mistakes("{call: b, with: {time: 1us, rank: 2}}", top)
+  CHECK(program_mistakes("{call: b, with: {time: 1us, rank: 2}}", top)
             .find("5:45: 'rank' cannot be the name") == 0);
-  CHECK(mistakes("{call: b, with: {time: 1us, tim: 2us}}", top) ==
+  CHECK(program_mistakes("{call: b, with: {time: 1us, tim: 2us}}", top) ==
         "5:45: block 'b' does not use 'tim'\n  did you mean 'time'?\n");
   // A block can use the argument in the blocks that it calls.
-  CHECK(mistakes("{call: a, with: {time: 1us}}",
-                 "blocks: {a: [{call: b}], b: [{compute: c, takes: time}, {call: d}], d: []}\n")
+  CHECK(program_mistakes(
+            "{call: a, with: {time: 1us}}",
+            "blocks: {a: [{call: b}], b: [{compute: c, takes: time}, {call: d}], d: []}\n")
             .empty());
   // An error in the call's arguments is reported once, however often the block uses the argument.
-  CHECK(mistakes("{call: b, with: {time: 1u}}", top).find("5:41: unknown unit 'u'") == 0);
-  CHECK(mistakes("{call: b, with: {time: [1us]}}", top) ==
+  CHECK(program_mistakes("{call: b, with: {time: 1u}}", top).find("5:41: unknown unit 'u'") == 0);
+  CHECK(program_mistakes("{call: b, with: {time: [1us]}}", top) ==
         "5:40: expected a value, found a list\n");
-  CHECK(run("{call: b, with: {time: {case: rank, 0: 1us, else: 2us}}}", top).time_ns == 2'000);
-  CHECK(mistakes("{call: b}, {call: b}", "blocks: {b: [{compute: a, takes: x}]}\n") ==
+  CHECK(run_program("{call: b, with: {time: {case: rank, 0: 1us, else: 2us}}}", top).time_ns ==
+        2'000);
+  CHECK(program_mistakes("{call: b}, {call: b}", "blocks: {b: [{compute: a, takes: x}]}\n") ==
         "4:34: unknown parameter 'x'\n  known here: rank, ranks\n");
 }
 
@@ -250,9 +261,10 @@ TEST_CASE("a block may be given words and choices", "[formats][program_reader]")
   const std::string top =
       "params: {m: {one_of: [x, y], default: y}, p: on}\n"
       "blocks: {b: [{compute: $n, takes: t}, {case: n, x: {compute: b}, else: ~}]}\n";
-  CHECK(run("{call: b, with: {n: x, t: {case: p, on: 2us, off: 1us}}}", top).time_ns == 2'000);
-  CHECK(run("{call: b, with: {n: x, t: 0}}", top).ops_expected == 4);
-  CHECK(run("{call: b, with: {n: m, t: 0}}", top).ops_expected == 2);
+  CHECK(run_program("{call: b, with: {n: x, t: {case: p, on: 2us, off: 1us}}}", top).time_ns ==
+        2'000);
+  CHECK(run_program("{call: b, with: {n: x, t: 0}}", top).ops_expected == 4);
+  CHECK(run_program("{call: b, with: {n: m, t: 0}}", top).ops_expected == 2);
 }
 
 TEST_CASE("a choice by rank may stand where a block has left ranks that choose alike",
@@ -300,17 +312,17 @@ TEST_CASE("a choice by rank may stand where a block has left ranks that choose a
 }
 
 TEST_CASE("names of streams have no expressions in them", "[formats][program_reader]") {
-  const std::string found = mistakes("{compute: a, stream: \"s{rank}\"}");
+  const std::string found = program_mistakes("{compute: a, stream: \"s{rank}\"}");
   CHECK(found.find("the stream name 's{rank}' has braces, but only the names of steps may contain "
                    "expressions") != std::string::npos);
   CHECK(found.find("stream: {case: rank, 0: s0, else: s1}") != std::string::npos);
-  CHECK(run("{compute: a, stream: {case: rank, 0: s0, else: s1}}").ops_expected == 2);
+  CHECK(run_program("{compute: a, stream: {case: rank, 0: s0, else: s1}}").ops_expected == 2);
 }
 
 TEST_CASE("sets of ranks by name stand in the memory of devices, too",
           "[formats][program_reader]") {
   const std::string sets = "sets: {small: [1]}\nmemory: if(rank in small, 2GiB, 4GiB)\n";
-  CHECK(mistakes("{compute: a}", sets).empty());
+  CHECK(program_mistakes("{compute: a}", sets).empty());
   const auto graph = testing::scenario_of(kTwo + sets + "programs: {do: [{compute: a}]}\n").graph;
   REQUIRE(graph.memory.has_value());
   CHECK(graph.memory->value(0) == std::int64_t{4} << 30);
@@ -319,22 +331,26 @@ TEST_CASE("sets of ranks by name stand in the memory of devices, too",
 
 TEST_CASE("where a list belongs a choice may pick it", "[formats][program_reader]") {
   const std::string top = "params: {p: off}\n";
-  CHECK(run("{do: {case: p, on: [{compute: a}], else: []}}, {compute: b}", top).ops_expected == 2);
-  CHECK(run("{do: {case: p, on: [{compute: a}], else: ~}}, {compute: b}", top).ops_expected == 2);
-  CHECK(run("{compute: a, after: {case: p, on: [compute], else: ~}}", top).ops_expected == 2);
-  CHECK(mistakes("{do: ~}") == "4:22: 'do' must be a list of steps, found nothing\n");
+  CHECK(run_program("{do: {case: p, on: [{compute: a}], else: []}}, {compute: b}", top)
+            .ops_expected == 2);
+  CHECK(
+      run_program("{do: {case: p, on: [{compute: a}], else: ~}}, {compute: b}", top).ops_expected ==
+      2);
+  CHECK(run_program("{compute: a, after: {case: p, on: [compute], else: ~}}", top).ops_expected ==
+        2);
+  CHECK(program_mistakes("{do: ~}") == "4:22: 'do' must be a list of steps, found nothing\n");
 }
 
 TEST_CASE("what a step of the host names is a name", "[formats][program_reader]") {
-  CHECK(mistakes("{input: [], items: 1}") == "4:25: expected a name, found a list\n");
-  CHECK(mistakes("{await: [e]}") == "4:25: expected a name, found a list\n");
-  CHECK(mistakes("{synchronize: []}") ==
+  CHECK(program_mistakes("{input: [], items: 1}") == "4:25: expected a name, found a list\n");
+  CHECK(program_mistakes("{await: [e]}") == "4:25: expected a name, found a list\n");
+  CHECK(program_mistakes("{synchronize: []}") ==
         "4:31: 'synchronize' needs a stream, or 'device' for all streams\n");
-  CHECK(
-      mistakes("{set: key$rank}").find("'key$rank': a key must have the same name on all ranks") !=
-      std::string::npos);
+  CHECK(program_mistakes("{set: key$rank}")
+            .find("'key$rank': a key must have the same name on all ranks") != std::string::npos);
   // `device` means all streams of the device, whatever else the list names.
-  CHECK(run("{compute: a, takes: 2us}, {compute: b, stream: x}, {synchronize: [x, device]}, {host: "
+  CHECK(run_program(
+            "{compute: a, takes: 2us}, {compute: b, stream: x}, {synchronize: [x, device]}, {host: "
             "c, "
             "takes: 1us}")
             .time_ns == 3'000);
@@ -343,7 +359,7 @@ TEST_CASE("what a step of the host names is a name", "[formats][program_reader]"
 TEST_CASE("no two steps of a rank have one name", "[formats][program_reader]") {
   const auto names = [](const std::string& steps) {
     std::string all;
-    const Explanation found = run(steps);
+    const Explanation found = run_program(steps);
     for (const models::ActorCounts& actor : found.ranks[0].actors) all += actor.name + " ";
     return all;
   };
@@ -355,14 +371,15 @@ TEST_CASE("no two steps of a rank have one name", "[formats][program_reader]") {
 TEST_CASE("names have no control characters, which a terminal would act on",
           "[formats][program_reader]") {
   const std::string told = "a name cannot contain line breaks or other control characters\n";
-  CHECK(mistakes("{compute: \"a\\e[31mb\"}") == "4:27: " + told);
-  CHECK(mistakes("{all_reduce: g, name: \"x\\ny\"}") == "4:39: " + told);
-  CHECK(mistakes("{compute: \"a\\0\"}, {set: \"\\x9b\"}") == "4:27: " + told + "4:41: " + told);
-  CHECK(mistakes("{send: g, to: 1, on: 0, tag: \"\\x7f\"}") == "4:46: " + told);
-  CHECK(mistakes("{compute: a}", "params: {p: {one_of: [\"a\\t\"], default: \"a\\t\"}}\n")
+  CHECK(program_mistakes("{compute: \"a\\e[31mb\"}") == "4:27: " + told);
+  CHECK(program_mistakes("{all_reduce: g, name: \"x\\ny\"}") == "4:39: " + told);
+  CHECK(program_mistakes("{compute: \"a\\0\"}, {set: \"\\x9b\"}") ==
+        "4:27: " + told + "4:41: " + told);
+  CHECK(program_mistakes("{send: g, to: 1, on: 0, tag: \"\\x7f\"}") == "4:46: " + told);
+  CHECK(program_mistakes("{compute: a}", "params: {p: {one_of: [\"a\\t\"], default: \"a\\t\"}}\n")
             .find(told) != std::string::npos);
   CHECK(mistakes_in("schema: 1\nactors: {\"a\\eb\": {source: 1}}\n").find("2:10: " + told) == 0);
-  CHECK(mistakes("{compute: \"\u00e4\u20ac\"}").empty());
+  CHECK(program_mistakes("{compute: \"\u00e4\u20ac\"}").empty());
 }
 
 TEST_CASE("a misspelt key of a call is reported with the nearest that there is",
@@ -395,7 +412,7 @@ TEST_CASE("mistakes in the parts of an all_to_all", "[formats][program_reader]")
 TEST_CASE("rounds of a loop in which a step is the same are counted through",
           "[formats][program_reader]") {
   // Rank 0 runs 16 forwards, and rank 1 receives 10 of them.
-  const Explanation found = run(
+  const Explanation found = run_program(
       "{on: 0, do: [{repeat: 2, index: j, do: [{repeat: 8, index: i, do: [{compute: fwd, takes: "
       "1us, phase: forward, after: [nccl g]}, {send: g, to: 1, after: [compute]}]}]}]}, "
       "{on: 1, do: [{repeat: 10, do: [{recv: g, from: 0}]}]}",
@@ -409,7 +426,7 @@ TEST_CASE("rounds of a loop in which a step is the same are counted through",
 }
 
 TEST_CASE("rounds of a loop that differ have steps of their own", "[formats][program_reader]") {
-  const Explanation found = run(
+  const Explanation found = run_program(
       "{on: 0, do: [{repeat: 6, index: i, do: [{compute: 'F{i % 2}', takes: 'if(i % 2 == 0, 1us, "
       "2us)', phase: forward}, {compute: odd, when: i % 2 == 1, takes: 1us * i}]}]}");
   std::vector<std::pair<std::string, std::uint32_t>> ops;
@@ -422,32 +439,35 @@ TEST_CASE("rounds of a loop that differ have steps of their own", "[formats][pro
 }
 
 TEST_CASE("names have expressions in braces", "[formats][program_reader]") {
-  const Explanation found = run("{compute: a, name: 'F{n + 1}of{w}x'}",
-                                "params: {n: 3, w: {default: up, one_of: [up, down]}}\n");
+  const Explanation found = run_program("{compute: a, name: 'F{n + 1}of{w}x'}",
+                                        "params: {n: 3, w: {default: up, one_of: [up, down]}}\n");
   CHECK(found.ranks[0].actors[0].name == "F4ofupx");
-  CHECK(mistakes("{compute: a, name: 'F{1'}") == "4:36: '{' without '}' in the name 'F{1'\n");
-  CHECK(mistakes("{compute: a, name: 'F{m}'}") ==
+  CHECK(program_mistakes("{compute: a, name: 'F{1'}") ==
+        "4:36: '{' without '}' in the name 'F{1'\n");
+  CHECK(program_mistakes("{compute: a, name: 'F{m}'}") ==
         "4:39: unknown parameter 'm'\n  known here: rank, ranks\n");
-  CHECK(mistakes("{compute: a, name: 'F{rank}'}") ==
+  CHECK(program_mistakes("{compute: a, name: 'F{rank}'}") ==
         "4:39: a name must be the same on every rank: reports say the rank anyway\n");
 }
 
 TEST_CASE("what a step is may depend on the rank", "[formats][program_reader]") {
   // The condition of a step depends on the rank: rank 0 sends, rank 1 receives.
-  CHECK(run("{send: g, to: 1, when: rank == 0, takes: 1us}, {recv: g, from: 0, when: rank > 0, "
+  CHECK(run_program(
+            "{send: g, to: 1, when: rank == 0, takes: 1us}, {recv: g, from: 0, when: rank > 0, "
             "takes: 1us}")
             .verdict == Verdict::kCompleted);
   // The number of iterations depends on the rank: rank 0 has two, rank 1 four.
-  const Explanation loops =
-      run("{repeat: 2 + 2 * rank, do: [{compute: a}]}, {repeat: rank, index: i, do: [{compute: b, "
-          "takes: 1us * i}]}");
+  const Explanation loops = run_program(
+      "{repeat: 2 + 2 * rank, do: [{compute: a}]}, {repeat: rank, index: i, do: [{compute: b, "
+      "takes: 1us * i}]}");
   CHECK(loops.ranks[0].actors[0].expected == 2);
   CHECK(loops.ranks[1].actors[0].expected == 4);
   CHECK(loops.ranks[0].actors.size() == 1);
   CHECK(loops.ranks[1].actors.size() == 2);
   // A rank that never reaches a step does not have the step, so the missing rank 2 is not an error.
   CHECK(
-      run("{repeat: 1 - rank, do: [{send: g, to: rank + 1}]}, {repeat: rank, do: [{recv: g, from: "
+      run_program(
+          "{repeat: 1 - rank, do: [{send: g, to: rank + 1}]}, {repeat: rank, do: [{recv: g, from: "
           "rank - 1}]}")
           .verdict == Verdict::kCompleted);
   // The communicator and stream of a call depend on the rank: the ranks call in opposite orders,
@@ -455,12 +475,13 @@ TEST_CASE("what a step is may depend on the rank", "[formats][program_reader]") 
   const std::string calls =
       "{all_reduce: {case: rank, 0: g, else: h}, stream: {case: rank % 2, 0: s, 1: t}}, "
       "{all_reduce: {case: rank, 0: h, else: g}, stream: {case: rank % 2, 0: s, 1: t}}";
-  CHECK(run(calls, "streams: {s: {}, t: {}}\n").verdict == Verdict::kDeadlock);
+  CHECK(run_program(calls, "streams: {s: {}, t: {}}\n").verdict == Verdict::kDeadlock);
   // The step itself depends on the rank.
-  CHECK(run("{case: rank, 0: {send: g, to: 1}, 1: {recv: g, from: 0}}").verdict ==
+  CHECK(run_program("{case: rank, 0: {send: g, to: 1}, 1: {recv: g, from: 0}}").verdict ==
         Verdict::kCompleted);
-  CHECK(mistakes("{compute: a, when: 1 / rank == 1}") == "4:36: on rank 0: division by zero\n");
-  CHECK(mistakes("{repeat: rank - 1, do: []}") ==
+  CHECK(program_mistakes("{compute: a, when: 1 / rank == 1}") ==
+        "4:36: on rank 0: division by zero\n");
+  CHECK(program_mistakes("{repeat: rank - 1, do: []}") ==
         "4:26: 'repeat' must be between 0 and 4294967295, found -1\n");
 }
 
@@ -469,13 +490,13 @@ TEST_CASE("calls of a group have names", "[formats][program_reader]") {
   const std::string steps =
       "{name: exchange, group: [{send: g, to: 1 - rank, bytes: 1GiB, name: give},"
       " {on: 0, recv: g, from: 1, bytes: 1GiB, name: \"take{1 + 1}\"}]}";
-  const Explanation hang = run(steps, "reading: contract\n");
+  const Explanation hang = run_program(steps, "reading: contract\n");
   CHECK(hang.verdict == Verdict::kStarved);
   REQUIRE(!hang.roots.empty());
   CHECK(hang.roots[0].first.from.op.name == "exchange");
   CHECK(hang.roots[0].first.from.op.call_name == "give");
-  CHECK(mistakes("{group: [{send: g, to: 1, name: \"{i}\"}]}").find("unknown parameter 'i'") !=
-        std::string::npos);
+  CHECK(program_mistakes("{group: [{send: g, to: 1, name: \"{i}\"}]}")
+            .find("unknown parameter 'i'") != std::string::npos);
 }
 
 TEST_CASE("sets may name groups, and expressions sets", "[formats][program_reader]") {
@@ -550,13 +571,13 @@ TEST_CASE("a recv from any rank is a step on a communicator of the host",
   const std::string host = "communicators: {named: {h: {group: h, host: on}}}\n";
   const std::string recv = "{recv: h, from: any, bytes: 8B, on: 0}";
   const std::string send = "{send: h, to: 0, bytes: 8B, on: 1}";
-  CHECK(run(recv + ", " + send, host).verdict == Verdict::kCompleted);
+  CHECK(run_program(recv + ", " + send, host).verdict == Verdict::kCompleted);
   // Rank 1 does not send: rank 0's recv waits for a missing rank.
-  const Explanation alone = run(recv, host);
+  const Explanation alone = run_program(recv, host);
   CHECK(alone.verdict == Verdict::kStarved);
-  CHECK(testing::contains(mistakes("{recv: g, from: any, bytes: 8B, on: 0}"),
+  CHECK(testing::contains(program_mistakes("{recv: g, from: any, bytes: 8B, on: 0}"),
                           "NCCL has no recv from any rank: 'g' is not a communicator of the host"));
-  CHECK(testing::contains(mistakes("{group: [" + recv + "]}", host),
+  CHECK(testing::contains(program_mistakes("{group: [" + recv + "]}", host),
                           "a recv from any rank cannot be in a group"));
   CHECK(mistakes_in("schema: 1\nranks: 1\nbackend: gloo\ngroups: {g: all}\n"
                     "programs: {do: [{recv: g, from: any}]}\n") ==

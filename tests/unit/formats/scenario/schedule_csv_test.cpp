@@ -11,7 +11,7 @@ using namespace pipesim;
 
 namespace {
 
-std::string mistakes_in(const std::string& text) {
+std::string table_mistakes(const std::string& text) {
   models::Diagnostics diagnostics;
   formats::read_schedule(formats::schedule_rows(text), 1, diagnostics);
   return testing::text_of(diagnostics);
@@ -57,51 +57,54 @@ TEST_CASE("files in the old vocabulary are recognized by BW, or by B and W of on
   CHECK(formats::write_schedule(schedule_in("0F0,0F1,0B0,0W0,0B1,0W1\n")) == split);
   const std::string mixed = "0F0,0F1,0I0,0B1,0W0\r\n";
   CHECK(formats::write_schedule(schedule_in("0F0,0F1,0B0,0BW1,0W0\n")) == mixed);
-  CHECK(mistakes_in("0F0,0F1,0I0,0BW1,0W0\n") ==
+  CHECK(table_mistakes("0F0,0F1,0I0,0BW1,0W0\n") ==
         "1:9: '0I0' and 'BW' cannot be used together: one is of newer files, the other of older "
         "ones\n");
 }
 
 TEST_CASE("what is no action is reported with its place", "[formats][schedule_csv]") {
-  CHECK(mistakes_in("0F0,0X0,0B0\n") == "1:5: '0X0' is not an action\n");
-  CHECK(mistakes_in("0F0,0B0\n1F0, 1B\n") == "2:6: '1B' is not an action\n");
-  CHECK(mistakes_in("F0\n") == "1:1: 'F0' is not an action\n");
-  CHECK(mistakes_in("0F0x\n") == "1:1: '0F0x' is not an action\n");
-  CHECK(mistakes_in("0UNSHARD0\n") == "1:1: '0UNSHARD0' is not an action\n");
-  CHECK(mistakes_in("(0F0;0B0)OVERLAP\n") ==
+  CHECK(table_mistakes("0F0,0X0,0B0\n") == "1:5: '0X0' is not an action\n");
+  CHECK(table_mistakes("0F0,0B0\n1F0, 1B\n") == "2:6: '1B' is not an action\n");
+  CHECK(table_mistakes("F0\n") == "1:1: 'F0' is not an action\n");
+  CHECK(table_mistakes("0F0x\n") == "1:1: '0F0x' is not an action\n");
+  CHECK(table_mistakes("0UNSHARD0\n") == "1:1: '0UNSHARD0' is not an action\n");
+  CHECK(table_mistakes("(0F0;0B0)OVERLAP\n") ==
         "1:1: '(0F0;0B0)OVERLAP' is not an action: '(' needs ')OVERLAP_F_B' at the end\n");
-  CHECK(mistakes_in("(0F0;0SEND_F0)OVERLAP_F_B\n") ==
+  CHECK(table_mistakes("(0F0;0SEND_F0)OVERLAP_F_B\n") ==
         "1:6: '0SEND_F0' cannot overlap: it computes nothing\n");
-  CHECK(mistakes_in("99999999999F0\n") == "1:1: a schedule can have at most 16384 stages\n");
-  CHECK(mistakes_in("0F99999999\n") == "1:1: a schedule can have at most 16777216 micro-batches\n");
-  CHECK(mistakes_in("") == "0:0: the schedule has no rows; it needs one per rank\n");
-  CHECK(mistakes_in("0F0,0B0\n\n1F0,1B0\n") == "2:1: rank 1 has no actions\n");
+  CHECK(table_mistakes("99999999999F0\n") == "1:1: a schedule can have at most 16384 stages\n");
+  CHECK(table_mistakes("0F99999999\n") ==
+        "1:1: a schedule can have at most 16777216 micro-batches\n");
+  CHECK(table_mistakes("") == "0:0: the schedule has no rows; it needs one per rank\n");
+  CHECK(table_mistakes("0F0,0B0\n\n1F0,1B0\n") == "2:1: rank 1 has no actions\n");
 }
 
 TEST_CASE("what PyTorch refuses is refused, with the place", "[formats][schedule_csv]") {
-  CHECK(mistakes_in("0B0,0F0\n") == "1:1: '0B0' comes before '0F0' on its rank\n");
-  CHECK(mistakes_in("0F0,0W0,0I0\n") == "1:5: '0W0' comes before '0I0' on its rank\n");
-  CHECK(mistakes_in("0F0,0F0,0B0\n") ==
+  CHECK(table_mistakes("0B0,0F0\n") == "1:1: '0B0' comes before '0F0' on its rank\n");
+  CHECK(table_mistakes("0F0,0W0,0I0\n") == "1:5: '0W0' comes before '0I0' on its rank\n");
+  CHECK(table_mistakes("0F0,0F0,0B0\n") ==
         "1:5: '0F0': the forward of stage 0 and micro-batch 0 appears twice\n");
-  CHECK(mistakes_in("0F0,0B0,1F0\n1B0\n") == "2:1: '1B0' is on rank 1, but stage 1 is on rank 0\n");
-  CHECK(mistakes_in("0F0,0F1,0B0\n") == "1:1: stage 0 lacks the backward of micro-batch 1 of 2\n");
-  CHECK(mistakes_in("0F0,0I0\n") ==
+  CHECK(table_mistakes("0F0,0B0,1F0\n1B0\n") ==
+        "2:1: '1B0' is on rank 1, but stage 1 is on rank 0\n");
+  CHECK(table_mistakes("0F0,0F1,0B0\n") ==
+        "1:1: stage 0 lacks the backward of micro-batch 1 of 2\n");
+  CHECK(table_mistakes("0F0,0I0\n") ==
         "1:1: stage 0 lacks the weight gradient of micro-batch 0 of 1\n");
-  CHECK(mistakes_in("0F0,0B0\n2F0,2B0\n") == "1:1: no rank has stage 1 of stages 0 to 2\n");
+  CHECK(table_mistakes("0F0,0B0\n2F0,2B0\n") == "1:1: no rank has stage 1 of stages 0 to 2\n");
 }
 
 TEST_CASE("messages that can never serve are mistakes", "[formats][schedule_csv]") {
   const std::string rest = "\n1RECV_F0,1F0,1B0,1SEND_B0\n";
-  CHECK(mistakes_in("0F0,0SEND_F0,0RECV_B0,0B0" + rest).empty());
-  CHECK(mistakes_in("0F0,0SEND_F0,0B0,0RECV_B0" + rest) ==
+  CHECK(table_mistakes("0F0,0SEND_F0,0RECV_B0,0B0" + rest).empty());
+  CHECK(table_mistakes("0F0,0SEND_F0,0B0,0RECV_B0" + rest) ==
         "1:14: '0B0' comes before '0RECV_B0' on its rank\n");
-  CHECK(mistakes_in("0SEND_F0,0F0,0RECV_B0,0B0" + rest) ==
+  CHECK(table_mistakes("0SEND_F0,0F0,0RECV_B0,0B0" + rest) ==
         "1:1: '0SEND_F0' comes before '0F0' on its rank\n");
-  CHECK(mistakes_in("0F0,0SEND_F0,0RECV_B0,0RECV_B0,0B0" + rest) ==
+  CHECK(table_mistakes("0F0,0SEND_F0,0RECV_B0,0RECV_B0,0B0" + rest) ==
         "1:23: '0RECV_B0' appears twice\n");
-  CHECK(mistakes_in("0RECV_F0,0F0,0SEND_F0,0RECV_B0,0B0" + rest) ==
+  CHECK(table_mistakes("0RECV_F0,0F0,0SEND_F0,0RECV_B0,0B0" + rest) ==
         "1:1: '0RECV_F0': there is no stage to exchange it with\n");
-  CHECK(mistakes_in("0F0,0SEND_F0,1RECV_F0,1F0,1B0,0B0\n") ==
+  CHECK(table_mistakes("0F0,0SEND_F0,1RECV_F0,1F0,1B0,0B0\n") ==
         "1:5: '0SEND_F0': stage 1 is on the same rank, which needs no message\n"
         "1:14: '1RECV_F0': stage 0 is on the same rank, which needs no message\n");
 }

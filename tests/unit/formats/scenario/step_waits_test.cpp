@@ -12,15 +12,15 @@ using testing::explanation_of;
 
 namespace {
 
-const std::string kHead = "schema: 1\nranks: 2\ngroups: {g: all}\n";
+const std::string kTwoRanks = "schema: 1\nranks: 2\ngroups: {g: all}\n";
 
 std::string text_of(const std::string& steps) {
-  return kHead + "programs: {do: [" + steps + "]}\n";
+  return kTwoRanks + "programs: {do: [" + steps + "]}\n";
 }
 
 std::string mistakes(const std::string& steps) { return testing::mistakes_in(text_of(steps)); }
 
-std::int64_t time_of(const std::string& steps) {
+std::int64_t time_of_steps(const std::string& steps) {
   const Explanation found = explanation_of(text_of(steps));
   CHECK(found.verdict == Verdict::kCompleted);
   return found.time_ns;
@@ -31,24 +31,26 @@ std::int64_t time_of(const std::string& steps) {
 TEST_CASE("a step may stay behind a stream", "[formats][step_waits]") {
   // In parallel, the steps take 5 us. With `behind: compute`, b takes 2 us more. Later ops on
   // stream `compute` do not count.
-  CHECK(time_of("{compute: a, takes: 5us}, {compute: b, takes: 2us, stream: s}") == 5'000);
-  CHECK(time_of("{compute: a, takes: 5us}, {compute: b, takes: 2us, stream: s, behind: compute}, "
-                "{compute: c, takes: 1us}") == 7'000);
+  CHECK(time_of_steps("{compute: a, takes: 5us}, {compute: b, takes: 2us, stream: s}") == 5'000);
+  CHECK(time_of_steps(
+            "{compute: a, takes: 5us}, {compute: b, takes: 2us, stream: s, behind: compute}, "
+            "{compute: c, takes: 1us}") == 7'000);
   CHECK(mistakes("{compute: b, behind: s}") ==
         "4:38: no step uses stream 's'\n  known here: compute\n");
 }
 
 TEST_CASE("a step may wait for an op of another", "[formats][step_waits]") {
   // b waits for a (4 us), not for later ops on a's stream.
-  CHECK(time_of("{compute: a, takes: 4us}, {compute: c, takes: 9us}, "
-                "{compute: b, takes: 1us, stream: s, waits_for: [a]}, "
-                "{compute: d, takes: 7us, stream: s}") == 13'000);
-  CHECK(time_of("{compute: a, takes: 4us}, {compute: c, takes: 9us}, "
-                "{compute: b, takes: 1us, stream: s, waits_for: [c]}, "
-                "{compute: d, takes: 7us, stream: s}") == 21'000);
+  CHECK(time_of_steps("{compute: a, takes: 4us}, {compute: c, takes: 9us}, "
+                      "{compute: b, takes: 1us, stream: s, waits_for: [a]}, "
+                      "{compute: d, takes: 7us, stream: s}") == 13'000);
+  CHECK(time_of_steps("{compute: a, takes: 4us}, {compute: c, takes: 9us}, "
+                      "{compute: b, takes: 1us, stream: s, waits_for: [c]}, "
+                      "{compute: d, takes: 7us, stream: s}") == 21'000);
   // b waits for the second of three ops of a, 4 us each: 8 + 3.
-  CHECK(time_of("{compute: a, takes: 4us}, {again: a}, "
-                "{compute: b, takes: 3us, stream: s, waits_for: [{step: a, ahead: 1}]}") == 11'000);
+  CHECK(time_of_steps("{compute: a, takes: 4us}, {again: a}, "
+                      "{compute: b, takes: 3us, stream: s, waits_for: [{step: a, ahead: 1}]}") ==
+        11'000);
 }
 
 TEST_CASE("a step that waits for a later one hangs", "[formats][step_waits]") {
@@ -94,7 +96,7 @@ TEST_CASE("ops with numbers are called by them, and read back", "[formats][step_
 TEST_CASE("kernels have clusters of CTAs, of which the CTAs are a multiple",
           "[formats][step_waits]") {
   const auto device = [](const std::string& steps) {
-    return kHead + "device: {sms: 16}\nprograms: {do: [" + steps + "]}\n";
+    return kTwoRanks + "device: {sms: 16}\nprograms: {do: [" + steps + "]}\n";
   };
   const std::string text =
       device("{compute: a, ctas: 8, cluster: 4}, {all_reduce: g, ctas: 6, cooperative: on}");
@@ -114,7 +116,8 @@ TEST_CASE("kernels have clusters of CTAs, of which the CTAs are a multiple",
 TEST_CASE("tags go on with their numbers", "[formats][step_waits]") {
   const auto verdict = [](const std::string& sent, const std::string& received) {
     return explanation_of(
-               kHead + "programs:\n  - {on: 0, do: [{send: g, to: 1, tag: x, tag_numbers: " + sent +
+               kTwoRanks +
+               "programs:\n  - {on: 0, do: [{send: g, to: 1, tag: x, tag_numbers: " + sent +
                "}, {again: send g}]}\n  - {on: 1, do: [{recv: g, from: 0, tag: x, "
                "tag_numbers: " +
                received + "}, {again: recv g}]}\n")

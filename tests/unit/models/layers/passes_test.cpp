@@ -15,7 +15,7 @@ using models::TaskGraph;
 
 namespace {
 
-std::string told(const Diagnostics& diagnostics) {
+std::string told_by_pass(const Diagnostics& diagnostics) {
   std::string text;
   for (const models::Diagnostic& item : diagnostics.sorted()) {
     text += item.message + "\n";
@@ -25,13 +25,13 @@ std::string told(const Diagnostics& diagnostics) {
 }
 
 // Returns the actors of the graph after `passes`, as the scenario writer writes them; or the error.
-std::string after(const std::string& passes, const std::string& text) {
+std::string after_pass(const std::string& passes, const std::string& text) {
   Diagnostics diagnostics;
   const models::PassRegistry registry = models::shipped_passes();
   const auto calls = models::parse_passes(passes, registry, diagnostics);
-  if (!calls) return told(diagnostics);
+  if (!calls) return told_by_pass(diagnostics);
   TaskGraph graph = testing::scenario_of("schema: 1\nranks: 2\ngroups: {tp: all}\n" + text).graph;
-  if (!models::run_passes(graph, *calls, {}, diagnostics)) return told(diagnostics);
+  if (!models::run_passes(graph, *calls, {}, diagnostics)) return told_by_pass(diagnostics);
   const std::string written = formats::write_scenario(graph);
   const TaskGraph again = testing::scenario_of(written).graph;
   CHECK(models::without_places(again) == models::without_places(graph));
@@ -44,7 +44,7 @@ TaskGraph changed(const std::string& path, const std::string& passes) {
   TaskGraph graph = testing::load(path).graph;
   const auto calls = models::parse_passes(passes, registry, diagnostics);
   const bool good = calls && models::run_passes(graph, *calls, {}, diagnostics);
-  INFO(told(diagnostics));
+  INFO(told_by_pass(diagnostics));
   CHECK(good);
   return graph;
 }
@@ -55,66 +55,67 @@ const std::string kTwo =
 }  // namespace
 
 TEST_CASE("move-to-stream puts an op on another stream", "[models][passes]") {
-  CHECK(after("move-to-stream=b:stream=s", kTwo) ==
+  CHECK(after_pass("move-to-stream=b:stream=s", kTwo) ==
         "streams: [s, t]\nactors:\n  a: {stream: s, source: 2}\n  b: {stream: s, reads: [a]}\n");
-  CHECK(after("move-to-stream=b:stream=u", kTwo) ==
+  CHECK(after_pass("move-to-stream=b:stream=u", kTwo) ==
         "unknown stream 'u'\n  did you mean 's'?\n"
         "  pass 'move-to-stream=b:stream=u' reports this\n");
-  CHECK(after("move-to-stream=h:stream=s", "streams: [s]\nprograms: {do: [{host: h}]}\n") ==
+  CHECK(after_pass("move-to-stream=h:stream=s", "streams: [s]\nprograms: {do: [{host: h}]}\n") ==
         "'h' runs on the host, not on a stream\n  pass 'move-to-stream=h:stream=s' reports this\n");
 }
 
 TEST_CASE("use-own-stream gives an op a stream that nothing else is on", "[models][passes]") {
-  CHECK(after("use-own-stream=b", kTwo) ==
+  CHECK(after_pass("use-own-stream=b", kTwo) ==
         "streams: [s, t]\nactors:\n  a: {stream: s, source: 2}\n  b: {reads: [a]}\n");
-  CHECK(after("use-own-stream=b:name=s", kTwo) ==
+  CHECK(after_pass("use-own-stream=b:name=s", kTwo) ==
         "streams: [s, t, s.2]\nactors:\n  a: {stream: s, source: 2}\n"
         "  b: {stream: s.2, reads: [a]}\n");
 }
 
 TEST_CASE("set-slots sets the credits of a register", "[models][passes]") {
-  CHECK(after("set-slots=a:slots=3", kTwo) ==
+  CHECK(after_pass("set-slots=a:slots=3", kTwo) ==
         "streams: [s, t]\nactors:\n  a: {stream: s, source: 2, slots: 3}\n"
         "  b: {stream: t, reads: [a]}\n");
-  CHECK(after("set-slots=a:slots=3:register=ctrl", kTwo) ==
+  CHECK(after_pass("set-slots=a:slots=3:register=ctrl", kTwo) ==
         "'a' has no register 'ctrl'\n  known here: out\n"
         "  pass 'set-slots=a:slots=3:register=ctrl' reports this\n");
-  CHECK(after("set-slots=a:slots=0", kTwo) ==
+  CHECK(after_pass("set-slots=a:slots=0", kTwo) ==
         "a register needs at least 1 slot, found 0\n  pass 'set-slots=a:slots=0' reports this\n");
 }
 
 TEST_CASE("insert-buffer puts a buffer before the reader, which reads as the reader did",
           "[models][passes]") {
-  CHECK(after("insert-buffer=a:to=b:slots=2", kTwo) ==
+  CHECK(after_pass("insert-buffer=a:to=b:slots=2", kTwo) ==
         "streams: [s, t]\nactors:\n  a: {stream: s, source: 2}\n"
         "  a-buffer: {kind: buffer, stream: t, slots: 2, reads: [a]}\n"
         "  b: {stream: t, reads: [a-buffer]}\n");
-  CHECK(after("insert-buffer=a:to=b:name=x:stream=s",
-              "streams: [s]\nactors:\n"
-              "  b: {reads: [c, {from: a.r, rank: 1 - rank, on: 0, per: 2, needs: [t]}]}\n"
-              "  a: {source: 2, registers: {r: {carries: [t]}}}\n  c: {source: 4}\n") ==
+  CHECK(after_pass("insert-buffer=a:to=b:name=x:stream=s",
+                   "streams: [s]\nactors:\n"
+                   "  b: {reads: [c, {from: a.r, rank: 1 - rank, on: 0, per: 2, needs: [t]}]}\n"
+                   "  a: {source: 2, registers: {r: {carries: [t]}}}\n  c: {source: 4}\n") ==
         "there is no edge from 'a' to 'b' that carries the register 'out'\n"
         "  pass 'insert-buffer=a:to=b:name=x:stream=s' reports this\n");
   CHECK(
-      after("insert-buffer=a:to=b:name=x:stream=s:register=r",
-            "streams: [s]\nactors:\n"
-            "  b: {reads: [c, {from: a.r, rank: 1 - rank, on: 0, per: 2, needs: [t]}]}\n"
-            "  a: {source: 2, registers: {r: {carries: [t]}}}\n  c: {source: 4}\n") ==
+      after_pass("insert-buffer=a:to=b:name=x:stream=s:register=r",
+                 "streams: [s]\nactors:\n"
+                 "  b: {reads: [c, {from: a.r, rank: 1 - rank, on: 0, per: 2, needs: [t]}]}\n"
+                 "  a: {source: 2, registers: {r: {carries: [t]}}}\n  c: {source: 4}\n") ==
       "streams: [s]\nactors:\n"
       "  x: {on: 0, kind: buffer, stream: s, carries: [t], reads: [{from: a.r, rank: 1 - rank}]}\n"
       "  b: {reads: [c, {from: x, on: 0, per: 2, needs: [t]}]}\n"
       "  a: {source: 2, registers: {r: {carries: [t]}}}\n  c: {source: 4}\n");
-  CHECK(after("insert-buffer=a:to=b:register=c",
-              "actors: {a: {source: 1, registers: {c: {control: on}}}, b: {after: [a.c]}}\n") ==
-        "a buffer holds data, but 'c' is a control register, from 'a' to 'b'\n"
-        "  pass 'insert-buffer=a:to=b:register=c' reports this\n");
+  CHECK(
+      after_pass("insert-buffer=a:to=b:register=c",
+                 "actors: {a: {source: 1, registers: {c: {control: on}}}, b: {after: [a.c]}}\n") ==
+      "a buffer holds data, but 'c' is a control register, from 'a' to 'b'\n"
+      "  pass 'insert-buffer=a:to=b:register=c' reports this\n");
 }
 
 TEST_CASE("a buffer is as large as what it buffers, where that can be said", "[models][passes]") {
   const auto buffer_of = [](const std::string& bytes, const std::string& read) {
-    const std::string text = after("insert-buffer=a:to=b:name=x",
-                                   "streams: []\nactors:\n  a: {source: 2, bytes: " + bytes +
-                                       "}\n  b: {reads: [" + read + "]}\n");
+    const std::string text = after_pass("insert-buffer=a:to=b:name=x",
+                                        "streams: []\nactors:\n  a: {source: 2, bytes: " + bytes +
+                                            "}\n  b: {reads: [" + read + "]}\n");
     const std::size_t begin = text.find("  x: ");
     return text.substr(begin, text.find('\n', begin) - begin);
   };
@@ -127,21 +128,21 @@ TEST_CASE("a buffer is as large as what it buffers, where that can be said", "[m
 
 TEST_CASE("order-collectives chains the collectives of a group in the order of their data",
           "[models][passes]") {
-  CHECK(after("order-collectives=tp",
-              "streams: []\nactors:\n"
-              "  last: {reads: [x], collective: {all_reduce: tp}}\n"
-              "  x: {source: 2}\n"
-              "  one: {source: 2, collective: {all_gather: tp}}\n"
-              "  two: {source: 2, on: 0, collective: {all_gather: tp}}\n") ==
+  CHECK(after_pass("order-collectives=tp",
+                   "streams: []\nactors:\n"
+                   "  last: {reads: [x], collective: {all_reduce: tp}}\n"
+                   "  x: {source: 2}\n"
+                   "  one: {source: 2, collective: {all_gather: tp}}\n"
+                   "  two: {source: 2, on: 0, collective: {all_gather: tp}}\n") ==
         "streams: []\nactors:\n"
         "  last: {collective: {all_reduce: tp}, registers: {order: {control: on}}, reads: [x]}\n"
         "  x: {source: 2}\n"
         "  one:\n    source: 2\n    collective: {all_gather: tp}\n"
         "    registers: {order: {control: on}}\n    after: [last.order]\n"
         "  two: {on: 0, source: 2, collective: {all_gather: tp}, after: [one.order]}\n");
-  CHECK(after("order-collectives=tp",
-              "actors: {a: {source: 2, collective: {all_reduce: tp}},\n"
-              "  b: {source: 3, collective: {all_reduce: tp}}}\n") ==
+  CHECK(after_pass("order-collectives=tp",
+                   "actors: {a: {source: 2, collective: {all_reduce: tp}},\n"
+                   "  b: {source: 3, collective: {all_reduce: tp}}}\n") ==
         "'a' runs 2 times and 'b' 3 times, so they cannot alternate\n"
         "  pass 'order-collectives=tp' reports this\n");
   const models::Explanation ordered =
@@ -150,11 +151,11 @@ TEST_CASE("order-collectives chains the collectives of a group in the order of t
 }
 
 TEST_CASE("canonicalize drops what has no part in a run", "[models][passes]") {
-  CHECK(after("canonicalize",
-              "threads: {unused: ~}\nstreams: {s: ~, t: {thread: other}}\nactors:\n"
-              "  gone: {source: 1, on: []}\n"
-              "  a: {source: 2, stream: s, registers: {c: {control: on}, d: {}, e: {}}}\n"
-              "  b: {reads: [a.e, {from: gone, on: []}]}\n") ==
+  CHECK(after_pass("canonicalize",
+                   "threads: {unused: ~}\nstreams: {s: ~, t: {thread: other}}\nactors:\n"
+                   "  gone: {source: 1, on: []}\n"
+                   "  a: {source: 2, stream: s, registers: {c: {control: on}, d: {}, e: {}}}\n"
+                   "  b: {reads: [a.e, {from: gone, on: []}]}\n") ==
         "streams: [s]\nactors:\n"
         "  a: {stream: s, source: 2, registers: {e: {}}}\n"
         "  b: {reads: [a.e]}\n");
@@ -179,7 +180,7 @@ TEST_CASE("what OneFlow did about the hang of Swin-T is a pass away", "[models][
 }
 
 TEST_CASE("a list of passes that is wrong gets one message for each mistake", "[models][passes]") {
-  const auto mistakes = [](const char* passes) { return after(passes, kTwo); };
+  const auto mistakes = [](const char* passes) { return after_pass(passes, kTwo); };
   CHECK(mistakes("mov-to-stream=b:stream=s") ==
         "unknown pass 'mov-to-stream'\n  did you mean 'move-to-stream'?\n");
   CHECK(mistakes("canonicalize=x,set-slots=a:slot=1:slots=1") ==
@@ -197,7 +198,8 @@ TEST_CASE("a list of passes that is wrong gets one message for each mistake", "[
   CHECK(mistakes("set-slots='a") == "unterminated quote in the list of passes\n");
   CHECK(mistakes("set-slots='a'b:slots=1") ==
         "did not expect 'b:slots=1' after pass 'set-slots'\n");
-  CHECK(after("set-slots='a:b,c=d':slots=2", "streams: []\nactors: {'a:b,c=d': {source: 1}}\n") ==
+  CHECK(after_pass("set-slots='a:b,c=d':slots=2",
+                   "streams: []\nactors: {'a:b,c=d': {source: 1}}\n") ==
         "streams: []\nactors:\n  \"a:b,c=d\": {source: 1, slots: 2}\n");
 }
 
@@ -225,7 +227,7 @@ TEST_CASE("a pass that breaks a rule is named", "[models][passes]") {
     const auto calls = models::parse_passes(passes, registry, diagnostics);
     TaskGraph graph = testing::scenario_of("schema: 1\n" + kTwo).graph;
     CHECK(!models::run_passes(graph, *calls, {verify_each, {}}, diagnostics));
-    return told(diagnostics);
+    return told_by_pass(diagnostics);
   };
   const std::string same = "there are two actors 'same'\n  the first is in line 4\n";
   CHECK(mistakes("canonicalize,break-names,canonicalize", true) ==
