@@ -19,7 +19,7 @@ KERNEL = """
     formats/document formats/scenario viz/report viz/pictures viz/page viz/trace
     app app/output app/input app/commands app/cli
     """.split()
-PAIRS = {"check": ["record"], "diagnose": ["record"], "fix": ["check"]}
+PAIRS = {"check": ["record"], "diagnose": ["record"], "fix": ["check", "record"]}
 LIST = "app/input/input_kinds.cpp"
 
 

@@ -712,12 +712,16 @@ std::optional<FixReport> Search::run(const std::vector<formats::Parameter>& para
   const formats::YamlDocument document = scenario_.document({});
   const formats::ScenarioEdits edits(document.root(), graph.ranks);
   const HangingJob job{graph, lowered_of(job_), report_.explanation, edits};
-  const auto try_it = [&](const Candidate& candidate) { try_candidate(candidate); };
+  const auto try_it = [&](const Candidate& candidate) {
+    if (options_.edits_calls || candidate.edit.steps[0].line == 0) try_candidate(candidate);
+  };
   find_parameter_edits(parameters, try_it);
   find_graph_edits(job, try_it);
-  find_program_edits(job, try_it);
-  find_order_edits(job, try_it);
-  try_pairs();
+  if (options_.edits_calls) {
+    find_program_edits(job, try_it);
+    find_order_edits(job, try_it);
+    try_pairs();
+  }
   is_stopped();  // notes a stop during the last attempt
   put_in_order();
   return std::move(report_);

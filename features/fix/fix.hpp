@@ -17,6 +17,7 @@
 #include "sim/interleavings/exploration.hpp"
 
 #include "features/fix/edit.hpp"
+#include "features/fix/line_changes.hpp"
 #include "features/fix/scenario_edits.hpp"
 
 namespace pipesim::models {
@@ -34,6 +35,9 @@ struct FixOptions {
   std::uint64_t max_sure_states = 60'000;
   std::uint64_t max_sure_steps = 2'000'000;
   const std::atomic<bool>* stop = nullptr;
+  // Whether to edit calls of programs. The calls of a record stand for lines of a script; see
+  // line_changes.hpp.
+  bool edits_calls = true;
   bool fold = true;  // false: lowers all ranks, for tests
 };
 
@@ -76,7 +80,8 @@ struct FixReport {
   std::vector<Edit> without_use;  // edits that leave a hang
   std::uint32_t unwritten = 0;    // number of edits that cannot be written in this scenario
   bool stopped = false;           // whether FixOptions::stop ended the search
-  bool out_of_budget = false;     // whether FixOptions::max_ops cut the search short
+  std::optional<LineChanges> lines{};  // of a record without a proved change of its script
+  bool out_of_budget = false;          // whether FixOptions::max_ops cut the search short
 };
 
 /// Searches for fixes of `scenario`, also among other values of `parameters`. Returns nullopt, with

@@ -17,26 +17,32 @@
 #include "app/output/progress.hpp"
 #include "app/output/views.hpp"
 
+#include "features/check/nccl_modes.hpp"
 #include "features/fix/fix.hpp"
 #include "features/fix/fix_report.hpp"
 #include "features/fix/scenario_edits.hpp"
 #include "features/fix/script_changes.hpp"
+#include "features/record/record_input.hpp"
 
 namespace pipesim::app {
 namespace {
 
-int exit_code_of(const models::FixReport& report) {
-  if (report.stopped) return kExitInterrupted;
+// Whether the report is about a hang, whose explanation it has.
+bool hangs(const models::FixReport& report) {
   switch (report.found) {
     case models::FixCase::kNothing:
-      return kExitGood;
     case models::FixCase::kNothingFound:
     case models::FixCase::kOneWay:
-      return kExitUndecided;
-    case models::FixCase::kHangs:
-    case models::FixCase::kHangsInAnother:
-    case models::FixCase::kByBuffers:
-      break;
+      return false;
+    default:
+      return true;
+  }
+}
+
+int exit_code_of(const models::FixReport& report) {
+  if (report.stopped) return kExitInterrupted;
+  if (!hangs(report)) {
+    return report.found == models::FixCase::kNothing ? kExitGood : kExitUndecided;
   }
   if (!report.fixes.empty()) return kExitGood;
   return report.out_of_budget ? kExitUndecided : kExitBad;
@@ -100,6 +106,28 @@ ScriptChanges script_changes(const Arguments& arguments, const ScenarioFiles& fi
   return changes;
 }
 
+// Whether `text`, a variant of the job, completes under every timing and in all NCCL models.
+bool is_proved(const ScenarioInput& input, const std::string& text,
+               const models::FixOptions& options) {
+  const auto scenario = input.read_variant(text);
+  models::Diagnostics ignored;
+  if (!scenario || !models::lower(scenario->graph, ignored)) return false;
+  sim::ExploreOptions explore;
+  explore.max_states = options.max_sure_states;
+  explore.max_steps = options.max_sure_steps;
+  explore.stop = options.stop;
+  return models::check_nccl_modes(scenario->graph, explore).answer == models::JobAnswer::kProved;
+}
+
+// Tries changes of a record's lines.
+models::LineChanges line_changes(const ScenarioInput& input, const RecordInput& record,
+                                 const models::Explanation& hang,
+                                 const models::FixOptions& options) {
+  return models::find_line_changes(record.record(), hang, [&](const models::Record& variant) {
+    return is_proved(input, record.scenario_of(variant, input.rules()), options);
+  });
+}
+
 int run_fix(const Arguments& arguments, const Console& console) {
   const ScenarioFiles files = scenario_files(arguments);
   const auto folder = arguments.output_file("output");
@@ -119,6 +147,8 @@ int run_fix(const Arguments& arguments, const Console& console) {
                                        });
   models::FixOptions options;
   options.stop = console.interrupted;
+  const RecordInput* record = record_of(input.foreign_job());
+  options.edits_calls = record == nullptr;
   models::FixReport report = input.require([&] {
     const Simulating now(console);
     const ProgressLine progress(console, [&tried] {
@@ -132,13 +162,14 @@ int run_fix(const Arguments& arguments, const Console& console) {
   if (report.found == models::FixCase::kNothing && !free_choices(scenario).empty()) {
     report.found = models::FixCase::kOneWay;
   }
-  const bool hangs = report.found != models::FixCase::kOneWay &&
-                     report.found != models::FixCase::kNothing &&
-                     report.found != models::FixCase::kNothingFound;
-  const bool is_known = hangs && report.explanation.cause != models::Cause::kInterrupted;
+  const bool is_known = hangs(report) && report.explanation.cause != models::Cause::kInterrupted;
   if (report.stopped && !is_known) {
     console.err << "interrupted before it was known whether the scenario hangs\n";
     return kExitInterrupted;
+  }
+  if (is_known && record != nullptr && !script.proved) {
+    const Simulating now(console);
+    report.lines = line_changes(input, *record, report.explanation, options);
   }
   if (folder) write_patches(*folder, report.fixes);
   const std::string& name = scenario.graph.name;
@@ -146,7 +177,8 @@ int run_fix(const Arguments& arguments, const Console& console) {
       arguments, console, [&] { return viz::fix_json(report, name, script.json); },
       [&](const auto&) {
         // Without changes of the recorded calls, those of the script are the answer.
-        const bool is_all = script.proved && report.fixes.empty();
+        const bool is_all =
+            !script.text.empty() && report.fixes.empty() && (script.proved || record != nullptr);
         const std::string calls = is_all ? "" : viz::fix_text(report, name);
         return script.text + (script.text.empty() || calls.empty() ? "" : "\n") + calls;
       });

@@ -52,6 +52,14 @@ Json json_of(const Fix& fix) {
   return json;
 }
 
+Json json_of(const models::LineChange& change) {
+  using Kind = models::LineChange::Kind;
+  const char* const kind = change.kind == Kind::kDrop    ? "drop"
+                           : change.kind == Kind::kIsend ? "isend"
+                                                         : "order";
+  return {{"kind", kind}, {"text", change.text}, {"later_calls", change.later_calls}};
+}
+
 std::string_view case_name(FixCase found) {
   switch (found) {
     case FixCase::kNothing:
@@ -86,6 +94,10 @@ std::string fix_json(const FixReport& report, const std::string& scenario,
   add("partial", report.partial);
   add("without_use", report.without_use);
   json["not_in_this_file"] = report.unwritten;
+  if (report.lines) {
+    add("lines", report.lines->found);
+    add("lines_without_use", report.lines->tried);
+  }
   if (report.stopped) json["interrupted"] = true;
   if (!script.empty()) json["script"] = Json::parse(script);
   return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";

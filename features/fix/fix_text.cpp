@@ -118,7 +118,8 @@ class FixText {
         report_.found == FixCase::kOneWay) {
       return text_;
     }
-    if (report_.fixes.empty() && !report_.stopped) add_none();
+    if (report_.lines) add_lines(*report_.lines);
+    if (report_.fixes.empty() && !report_.stopped && !report_.lines) add_none();
     // Adds the fixes in the order of their numbers.
     for (const bool altering : {false, true}) {
       for (std::size_t i = 0; i < report_.fixes.size(); ++i) {
@@ -135,6 +136,7 @@ class FixText {
   void add_head();
   void add_fix(std::size_t i);
   void add_variants(bool altering);
+  void add_lines(const models::LineChanges& lines);
   void add_none();
   void add_partial();
   void add_rest();
@@ -284,6 +286,35 @@ void FixText::add_variants(bool altering) {
         kDefaultWidth, 0, 3);
   }
   if (!lines.empty()) text_ += "\nAlso (patches with -o DIR)\n" + lines;
+}
+
+// Adds changes of lines that were tried on a record. They are no fixes: the script did not run.
+void FixText::add_lines(const models::LineChanges& lines) {
+  text_ += "\n";
+  if (lines.found.empty()) {
+    add("No change that was tried on the record lets it complete. Without the script, only calls "
+        "of "
+        "the record can be left out or moved.",
+        0);
+  } else {
+    add("With each of these changes, all calls match to the end of the record. Only the record was "
+        "changed: the script did not run with them.",
+        0);
+  }
+  std::size_t number = 0;
+  for (const models::LineChange& change : lines.found) {
+    text_ += "\n";
+    add(fmt::format("{}  {}", ++number, change.text), 0, 3);
+    if (change.kind != models::LineChange::Kind::kDrop) continue;
+    add(change.later_calls == 0
+            ? "check  these calls are the last ones of the record, so later ones are unknown"
+            : fmt::format("check  {} {}, too", counted(change.later_calls, "later call"),
+                          change.later_calls == 1 ? "matches" : "match"),
+        3, 10);
+  }
+  if (lines.tried.empty()) return;
+  text_ += "\nTried on the record, but it still hangs\n";
+  for (const models::LineChange& change : lines.tried) add(change.text, 3);
 }
 
 void FixText::add_none() {

@@ -8,27 +8,16 @@
 
 #include "app/input/python.hpp"
 
+#include "features/record/record_input.hpp"
+
 namespace pipesim::app {
-namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// Returns the folder of a record, which can be named by its record.json; "" if it is no record.
-fs::path record_folder(const std::string& record) {
-  constexpr const char* kFile = "record.json";
-  std::error_code error;
-  const fs::path path(record);
-  if (fs::is_regular_file(path / kFile, error)) return path;
-  if (path.filename() != kFile) return {};
-  return path.has_parent_path() ? path.parent_path() : ".";
-}
-
-}  // namespace
-
 std::optional<RecordedScript> script_of_record(const std::string& record) {
+  if (!has_record(record)) return std::nullopt;
   const fs::path folder = record_folder(record);
-  if (folder.empty()) return std::nullopt;
   std::ifstream file(folder / "record.json");
   const Json description = Json::parse(file, nullptr, false);
   if (!description.is_object()) return std::nullopt;
@@ -49,7 +38,7 @@ std::optional<RecordedScript> script_of_record(const std::string& record) {
 ScriptChanges find_script_changes(const std::string& record, const std::string& script,
                                   const std::string& python,
                                   const std::vector<std::string>& options) {
-  std::vector<std::string> words = {record_folder(record).string(), "--script", script};
+  std::vector<std::string> words = {record_folder(record), "--script", script};
   words.insert(words.end(), options.begin(), options.end());
   Json answer = Json::parse(run_python_module("pipesim.fix", words, python));
   ScriptChanges changes;
