@@ -320,7 +320,6 @@ void PlanBuilder::set_communicator_faults(CommunicatorId id, const CommunicatorF
   communicator.link = faults.link;
   communicator.timeout = faults.timeout;
   communicator.init_timeout = faults.init_timeout;
-  communicator.heartbeat = faults.heartbeat;
   if (faults.arrival_links.empty()) return;
   PIPESIM_CHECK(faults.arrival_links.size() == communicator.ranks_end - communicator.ranks);
   std::copy(faults.arrival_links.begin(), faults.arrival_links.end(),
@@ -769,8 +768,7 @@ void PlanBuilder::set_watchdogs() {
   };
   const auto is_fatal = [](const Call& call) { return call.fatal; };
   const auto can_time_out = [](const Communicator& communicator) {
-    return communicator.timeout.ns > 0 || communicator.init_timeout.ns > 0 ||
-           communicator.heartbeat.ns > 0;
+    return communicator.timeout.ns > 0 || communicator.init_timeout.ns > 0;
   };
   plan_.faulty = !plan_.deaths.empty() || !plan_.links.empty() ||
                  std::any_of(plan_.calls.begin(), plan_.calls.end(), is_fatal) ||

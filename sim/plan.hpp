@@ -442,7 +442,6 @@ struct Communicator {
   LinkId link;                    // link of its collectives, if it can be down [10.4]
   Duration timeout;               // watchdog timeout of ops that use it [10.5]; 0: none
   Duration init_timeout;
-  Duration heartbeat;       // timeout of connections at first use [10.5]; 0: none
   std::uint32_t ranks = 0;  // range in Plan::communicator_ranks: [ranks, ranks_end), ascending
   std::uint32_t ranks_end = 0;
   std::uint32_t size = 0;   // number of its ranks in the job; a plan can contain fewer
@@ -622,7 +621,6 @@ struct CommunicatorFaults {
   LinkId link;
   Duration timeout;
   Duration init_timeout;
-  Duration heartbeat;
   std::vector<LinkId> arrival_links;  // one per rank of the communicator, ascending; can be empty
 };
 

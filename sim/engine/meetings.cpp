@@ -5,15 +5,6 @@
 #include "sim/engine/engine_impl.hpp"
 
 namespace pipesim::sim {
-namespace {
-
-// Returns the shorter of two timeouts; 0 means no timeout.
-Duration shorter(Duration a, Duration b) {
-  if (a.ns == 0 || b.ns == 0) return a.ns == 0 ? b : a;
-  return std::min(a, b);
-}
-
-}  // namespace
 
 // Rule 9.7: comes to all meetings that the thread's op needs, first the meetings of messages, then
 // the meetings of collectives. Returns false if the thread must wait or, in a stepper, continues in
@@ -25,7 +16,6 @@ bool Engine::connect(ThreadId id) {
   while (i < actor.needs_end) {
     const MeetingKind kind = plan_.meetings[plan_.needs[i].meeting].kind;
     bool was_last = false;
-    Duration heartbeat;
     thread.unmet = 0;
     for (; i < actor.needs_end && plan_.meetings[plan_.needs[i].meeting].kind == kind; ++i) {
       const Need& need = plan_.needs[i];
@@ -37,14 +27,9 @@ bool Engine::connect(ThreadId id) {
         was_last = true;
       } else {
         ++thread.unmet;
-        const CommunicatorId of = plan_.meetings[need.meeting].communicator;
-        heartbeat = shorter(heartbeat, plan_.communicators[of].heartbeat);
       }
     }
-    if (thread.unmet > 0) {
-      if (heartbeat.ns > 0) set_init_timeout(id, heartbeat);
-      return false;
-    }
+    if (thread.unmet > 0) return false;
     // In a stepper, events of the other threads can happen before this thread's next step.
     if (was_last && one_by_one_) {
       wake(id);

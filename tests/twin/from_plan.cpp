@@ -114,7 +114,6 @@ void add_faults(const sim::Plan& plan, const sim::Communicator& from, Communicat
   communicator.link = number(from.link);
   communicator.timeout = from.timeout.ns;
   communicator.init_timeout = from.init_timeout.ns;
-  communicator.heartbeat = from.heartbeat.ns;
   bool has_links = false;
   for (std::uint32_t i = from.ranks; i < from.ranks_end && !plan.arrival_links.empty(); ++i) {
     communicator.links.push_back(number(plan.arrival_links[i]));

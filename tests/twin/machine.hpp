@@ -97,8 +97,7 @@ struct Blocked {
   Step step = Step::kOutsideInput;
   int communicator = -1;       // kInit: the communicator
   bool link_was_down = false;  // kInit: whether the rank could not arrive [10.4]
-  std::int64_t since = 0;      // kInit, kConnection: when the thread blocked
-  std::int64_t heartbeat = 0;  // kConnection: smallest heartbeat of the communicators
+  std::int64_t since = 0;      // kInit: when the thread blocked
 };
 
 struct ThreadState {

@@ -212,9 +212,8 @@ void Machine::add_thread_timers(std::vector<Timer>& timers) const {
     const Blocked& blocked = *thread.blocked;
     const Actor& step = actor(blocked.op.actor);
     const int rank = at(spec.threads, t).rank;
-    const std::int64_t init = blocked.step == Step::kInit
-                                  ? at(spec.communicators, blocked.communicator).init_timeout
-                                  : blocked.heartbeat;
+    const std::int64_t init =
+        blocked.step == Step::kInit ? at(spec.communicators, blocked.communicator).init_timeout : 0;
     if (init > 0) {
       timers.push_back({blocked.since + init, TimerKind::kThread, t, rank, blocked.op});
     }

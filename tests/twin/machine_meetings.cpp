@@ -165,16 +165,7 @@ bool Machine::blocks_for_connections(int t, Op op) {
     if (blocks_at_meetings(t, comings)) {
       branches.insert(of_messages ? "9.7 first message" : "9.7 first collective");
       if (thread_state(t).waits_at.size() > 1) branches.insert("9.7 several at once");
-      Blocked blocked{op, Step::kConnection};
-      blocked.since = now;
-      for (const Coming& coming : thread_state(t).waits_at) {
-        const std::int64_t heartbeat =
-            at(spec.communicators, coming.meeting.communicator).heartbeat;
-        const bool shorter = blocked.heartbeat == 0 || heartbeat < blocked.heartbeat;
-        if (heartbeat > 0 && shorter) blocked.heartbeat = heartbeat;
-      }
-      if (blocked.heartbeat > 0) branches.insert("10.5 heartbeat");
-      thread_state(t).blocked = blocked;
+      thread_state(t).blocked = Blocked{op, Step::kConnection};
       return true;
     }
   }

@@ -202,7 +202,6 @@ class FaultGenerator {
   void add_init_timeout() {
     for (Communicator& communicator : spec_.communicators) {
       if (random_.chance(70)) communicator.init_timeout = some_timeout();
-      if (random_.chance(50)) communicator.heartbeat = some_timeout();
     }
   }
 

@@ -120,7 +120,6 @@ void write_register(std::ostream& out, const Spec& spec, int r) {
 void write_faults(std::ostream& out, const Communicator& communicator) {
   if (communicator.link >= 0) out << ", link " << communicator.link;
   if (communicator.timeout > 0) out << ", timeout " << communicator.timeout;
-  if (communicator.heartbeat > 0) out << ", heartbeat " << communicator.heartbeat;
   if (communicator.init_timeout > 0) {
     out << ", creation timeout " << communicator.init_timeout;
   }
@@ -220,7 +219,7 @@ Spec without_faults(Spec spec) {
   }
   for (Communicator& communicator : spec.communicators) {
     communicator.link = -1;
-    communicator.timeout = communicator.init_timeout = communicator.heartbeat = 0;
+    communicator.timeout = communicator.init_timeout = 0;
     communicator.links.clear();
   }
   return spec;

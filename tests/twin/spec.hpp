@@ -185,7 +185,6 @@ struct Communicator {
   std::int64_t init_timeout = 0;
   std::vector<int> links = {};  // link over which each of `ranks` arrives; or empty
   bool connects = false;        // connects for its calls at first use [9.7]
-  std::int64_t heartbeat = 0;   // timeout of threads that connect
   bool on_host = false;         // hosts run its calls [9.4, 9.5]
   bool in_calls = false;        // calls advance only while their ranks make calls [9.5]
 };

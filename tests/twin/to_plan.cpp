@@ -210,7 +210,6 @@ sim::CommunicatorFaults faults_of(const Communicator& communicator) {
   faults.link = id_of<sim::LinkId>(communicator.link);
   faults.timeout = sim::Duration{communicator.timeout};
   faults.init_timeout = sim::Duration{communicator.init_timeout};
-  faults.heartbeat = sim::Duration{communicator.heartbeat};
   for (int link : communicator.links) faults.arrival_links.push_back(id_of<sim::LinkId>(link));
   return faults;
 }

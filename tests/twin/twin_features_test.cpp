@@ -451,7 +451,6 @@ const std::vector<std::string> kRare = {
     "10.3 surfaces later: wait",
     "10.4 second thread cannot arrive",
     "10.4 would end when the link goes down",
-    "10.5 heartbeat",
     "10.6 a member that started has stopped",
     "10.6 a message that has met a rank that has stopped",
     "10.6 a rank that arrived in the round has stopped",
