@@ -87,9 +87,11 @@ void ProgramNames::make_name_unique() {
   steps_.add(index);
 }
 
-std::uint32_t ProgramNames::step_of(const std::string& name, std::uint32_t rank) const {
-  return steps_.find(name,
-                     [&](std::uint32_t step) { return graph_.actors[step].on.contains(rank); });
+std::uint32_t ProgramNames::step_of(const std::string& name, const models::RankSet& on) const {
+  return steps_.find(name, [&](std::uint32_t step) {
+    const models::RankSet& ranks = graph_.actors[step].on;
+    return on.empty() ? ranks.empty() : ranks.contains(on[0]);
+  });
 }
 
 // Whether `name` was given at least `least` times (not 0) on some rank of `on`.

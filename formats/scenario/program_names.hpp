@@ -36,8 +36,9 @@ class ProgramNames {
   /// Makes the name of the graph's last actor unique, as unique_name() does.
   void make_name_unique();
 
-  /// Returns the step of this name on `rank`, or kNoIndex.
-  std::uint32_t step_of(const std::string& name, std::uint32_t rank) const;
+  /// Returns the step of this name on the first rank of `on`, or one that no rank has if `on` is
+  /// empty; or kNoIndex.
+  std::uint32_t step_of(const std::string& name, const models::RankSet& on) const;
 
   // Return the index of the named thing; models::kNoIndex after an error.
   std::uint32_t stream(const std::string& name, models::Place place);

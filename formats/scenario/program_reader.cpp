@@ -442,7 +442,7 @@ bool ProgramReader::read_again(MapReader& map, const Context& context, Steps& st
   if (!again) return false;
   const std::optional<std::string> name = values_.word(*again);
   if (!name) return true;
-  const std::uint32_t actor = step_of(*name, context.on);
+  const std::uint32_t actor = names_.step_of(*name, context.on);
   if (actor != kNoIndex && graph_.actors[actor].on == context.on &&
       graph_.actors[actor].thread == context.thread) {
     if (place_step(actor, again->place(), context.on.size(), steps)) {
@@ -455,11 +455,6 @@ bool ProgramReader::read_again(MapReader& map, const Context& context, Steps& st
       fmt::format("no step '{}' precedes this one on the same ranks and thread", *name));
   models::suggest_name(error, *name, names_of(graph_.actors));
   return true;
-}
-
-// Returns the last step of this name on the first rank of `on`.
-std::uint32_t ProgramReader::step_of(const std::string& name, const RankSet& on) const {
-  return on.empty() ? kNoIndex : names_.step_of(name, on[0]);
 }
 
 struct ProgramReader::Loop {

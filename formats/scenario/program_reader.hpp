@@ -111,7 +111,6 @@ class ProgramReader {
   std::vector<YamlValue> listed(const YamlValue& value) const;
   bool read_call_of_block(MapReader& map, const Context& context, Steps& steps);
   bool read_again(MapReader& map, const Context& context, Steps& steps);
-  std::uint32_t step_of(const std::string& name, const models::RankSet& on) const;
   std::optional<models::Numbering> read_numbers(const YamlValue& value);
   PendingWait read_wait(const YamlValue& value);
   std::vector<PendingWait> read_waits(MapReader& map, models::ActorTemplate& actor);

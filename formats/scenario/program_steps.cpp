@@ -791,7 +791,7 @@ ProgramReader::PendingWait ProgramReader::read_wait(const YamlValue& value) {
 void ProgramReader::connect_waits() {
   for (const auto& [index, wait] : pending_waits_) {
     ActorTemplate& actor = graph_.actors[index];
-    const std::uint32_t other = step_of(wait.step, actor.on);
+    const std::uint32_t other = names_.step_of(wait.step, actor.on);
     if (other != kNoIndex) {
       actor.after.push_back({other, wait.ahead});
       continue;
