@@ -697,14 +697,14 @@ std::string RankSteps::name_of_last_wait() const {
   const auto last = std::find_if(own_.entries.rbegin(), own_.entries.rend(), [](const auto& entry) {
     return !entry.later && entry.kind != EntryKind::kNote;
   });
-  if (last == own_.entries.rend()) return "end of the record";
+  if (last == own_.entries.rend()) return kEndOfRecord;
   if (last->kind == EntryKind::kPoll && last->never) return "is_completed() without a wait()";
-  if (last->kind != EntryKind::kWait || last->amounts.size() != 1) return "end of the record";
+  if (last->kind != EntryKind::kWait || last->amounts.size() != 1) return kEndOfRecord;
   const auto waits =
       std::count_if(own_.entries.begin(), own_.entries.end(), [&](const RecordEntry& entry) {
         return entry.kind == EntryKind::kWait && !entry.timed_out && entry.amounts == last->amounts;
       });
-  return waits > 1 ? "second wait() for a message" : "end of the record";
+  return waits > 1 ? "second wait() for a message" : kEndOfRecord;
 }
 
 }  // namespace

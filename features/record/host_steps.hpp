@@ -13,6 +13,9 @@
 
 namespace pipesim::models {
 
+/// Name of the last step of a rank whose record ends while it waits.
+inline constexpr const char* kEndOfRecord = "end of the record";
+
 /// The other rank of a call, relative to the channel's list that contains the calling rank. So
 /// ranks with equal programs have equal peers.
 struct RecordPeer {

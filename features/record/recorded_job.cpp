@@ -175,8 +175,8 @@ class EntryNames {
 
  private:
   std::string of_end(const HostStep& step) const {
-    if (step.kind == StepKind::kGet) return "end of its record";
-    return "";
+    if (step.kind != StepKind::kGet) return "";
+    return step.name == kEndOfRecord ? "end of its record" : step.name;
   }
 
   std::string wait_for(std::int64_t work) const {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <vector>
 
@@ -216,6 +217,48 @@ std::string absence_advice(const Report& report) {
   return text + ".";
 }
 
+// Returns the keys of the store that steps of this role set or wait for.
+std::vector<std::string> keys_of(const models::TaskGraph& graph, sim::Role role) {
+  std::vector<std::string> keys;
+  for (const models::ActorTemplate& actor : graph.actors) {
+    if (!actor.step || actor.step->role != role || actor.on.empty()) continue;
+    const models::EventTemplate& event = graph.events[actor.step->event];
+    if (event.shared) keys.push_back(event.name);
+  }
+  return keys;
+}
+
+// Advises on input that never comes. A key of the store may be set under a similar name, or too few
+// times.
+std::string input_advice(const Report& report) {
+  const OpInfo& op = report.explanation.roots.front().first.from.op;
+  const auto& actors = report.graph.actors;
+  const auto waiter = std::find_if(actors.begin(), actors.end(), [&](const auto& actor) {
+    return actor.name == op.name && actor.on.contains(op.rank);
+  });
+  const bool awaits =
+      waiter != actors.end() && waiter->step && waiter->step->role == sim::Role::kAwait;
+  if (awaits && report.graph.events[waiter->step->event].shared) {
+    const std::string& key = report.graph.events[waiter->step->event].name;
+    const std::vector<std::string> set = keys_of(report.graph, sim::Role::kSet);
+    if (std::find(set.begin(), set.end(), key) != set.end()) {
+      return fmt::format("Next: find out which rank does not set '{}': it is set too few times.",
+                         key);
+    }
+    const std::vector<std::string> awaited = keys_of(report.graph, sim::Role::kAwait);
+    std::vector<std::string> unused;
+    std::copy_if(set.begin(), set.end(), std::back_inserter(unused), [&](const std::string& each) {
+      return std::find(awaited.begin(), awaited.end(), each) == awaited.end();
+    });
+    const std::string near = models::nearest_name(key, unused);
+    if (!near.empty()) {
+      return fmt::format("Next: let one rank set '{}'; '{}', which is set, has no waiter.", key,
+                         near);
+    }
+  }
+  return "Next: check the source of this input.";
+}
+
 }  // namespace
 
 std::string advice_text(const Report& report) {
@@ -231,7 +274,7 @@ std::string advice_text(const Report& report) {
     case Cause::kAbsentMember:
       return absence_advice(report);
     case Cause::kOutsideInput:
-      return "Next: check the source of this input.";
+      return input_advice(report);
     case Cause::kNone:
     case Cause::kLimit:
     case Cause::kUntil:
