@@ -100,7 +100,7 @@ const std::vector<LintRule>& lint_rules() {
        {"vllm#43547", "sglang#24694", "pytorch#77562", "Megatron-LM#1444", "maxdiffusion#426"}},
       {kMeeting,
        "a split, create or destroy that some ranks of the communicator never call",
-       {"pytorch#134314", "pytorch#25390"}},
+       {"pytorch#134314", "pytorch#25390", "pytorch#194775"}},
       {kSplitPending,
        "a split of a communicator whose earlier calls may not be done",
        {"api/comms.rst"}},

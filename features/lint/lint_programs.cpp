@@ -438,34 +438,48 @@ std::vector<std::uint32_t> ranks_without(const TaskGraph& graph, const ActorTemp
   return without;
 }
 
+// Whether a rank of `ranks` aborts the communicator.
+bool is_aborted(const TaskGraph& graph, std::uint32_t communicator, const RankSet& ranks) {
+  return std::any_of(graph.actors.begin(), graph.actors.end(), [&](const ActorTemplate& actor) {
+    return actor.step && !actor.step->calls.empty() &&
+           actor.step->calls[0].communicator == communicator &&
+           actor.step->calls[0].operation == Operation::kAbort && meet(actor.on, ranks);
+  });
+}
+
 // Checks host operations that all ranks of a communicator must make: init, split, destroy.
 void lint_meetings(const TaskGraph& graph, std::vector<LintFinding>& findings) {
   for (const ActorTemplate& actor : graph.actors) {
     if (!actor.step) continue;
     const StepTemplate& step = *actor.step;
     const bool creates = step.role == sim::Role::kCreate;
-    const auto meets = [&](Operation operation) {
+    const auto meets = [&](const CallTemplate& call) {
+      const Operation operation = call.operation;
       if (operation == Operation::kDestroy || operation == Operation::kFinalize) {
-        return graph.destroy_meets;
+        return graph.destroy_meets && !graph.communicators[call.communicator].on_host;
       }
       return operation == Operation::kSplit || operation == Operation::kSuspend ||
              operation == Operation::kResume;
     };
-    const bool splits = !step.calls.empty() && meets(step.calls[0].operation);
+    const bool splits = !step.calls.empty() && meets(step.calls[0]);
     if (!creates && !splits) continue;
     const std::uint32_t communicator = creates ? step.communicator : step.calls[0].communicator;
-    std::vector<std::uint32_t> without = ranks_without(graph, actor, communicator);
+    RankSet without(ranks_without(graph, actor, communicator));
     if (without.empty()) continue;
+    const bool aborted = is_aborted(graph, communicator, without);
     findings.push_back(
         {.rule = kMeeting,
          .place = actor.place,
          .message = fmt::format("'{}' is never called, a meeting of communicator '{}'", actor.name,
                                 graph.communicators[communicator].name),
          .ops = {actor.name},
-         .ranks = RankSet(std::move(without)),
-         .why =
-             "it synchronizes the hosts of all its ranks, even those that get no new communicator",
-         .advice = "call it on all ranks of the communicator, in one order"});
+         .ranks = std::move(without),
+         .why = aborted ? "it waits for the hosts of all ranks, and these ranks abort the "
+                          "communicator instead"
+                        : "it synchronizes the hosts of all its ranks, even those that get no new "
+                          "communicator",
+         .advice = aborted ? "once a rank aborts a communicator, abort it on all ranks"
+                           : "call it on all ranks of the communicator, in one order"});
   }
 }
 

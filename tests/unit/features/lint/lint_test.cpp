@@ -273,6 +273,24 @@ programs:
   CHECK(lint(with(text, ", on: rank > 0", "")).empty());
 }
 
+TEST_CASE("meeting: a destroy beside an abort", "[lint]") {
+  const std::string text = R"(schema: 1
+ranks: 2
+groups: {world: all}
+communicators: {creation: start}
+programs:
+  - {on: 0, do: [{abort: world}]}
+  - {on: 1, do: [{destroy: world}]}
+)";
+  CHECK(lint(text) == "meeting destroy world (0)\n");
+  CHECK(findings_in(text)[0].advice == "once a rank aborts a communicator, abort it on all ranks");
+  CHECK(lint(with(text, "destroy", "abort")).empty());
+  CHECK(lint(with(text, "schema: 1", "schema: 1\nnccl: 2.30")).empty());
+  // Nobody waits for another rank's destroy of gloo.
+  const std::string gloo = with(text, "schema: 1", "schema: 1\nbackend: gloo");
+  CHECK(lint(with(gloo, "abort", "drain")).empty());
+}
+
 TEST_CASE("split-pending: a communicator is split while calls on it are pending", "[lint]") {
   const std::string text = R"(schema: 1
 ranks: 2
