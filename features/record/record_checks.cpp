@@ -264,6 +264,7 @@ std::vector<std::string> record_basis(const Record& record) {
                                                     {"cut_values", cut_values_text(record)},
                                                     {"store_delete", kDeletedKeyBasis},
                                                     {"threads", kThreadsBasis},
+                                                    {"lock_order", kLockOrderBasis},
                                                     {"running_threads", kRunningThreadsBasis}};
   const std::string free_answers = free_answers_text(record);
   if (!free_answers.empty()) basis.push_back(free_answers);

@@ -43,6 +43,10 @@ RecordDoubts record_doubts(const Record& record, RecordRules rules,
                            std::make_move_iterator(threads.end()));
   }
   const std::vector<std::string>& all = doubts.rests_on;
+  if (std::find(all.begin(), all.end(), kLockOrderBasis) != all.end()) {
+    doubts.proved = "threads use a lock, a queue or a store in an unknown order";
+    doubts.possible = "threads use a lock, a queue or a store in one of several orders";
+  }
   if (std::find(all.begin(), all.end(), kRunningThreadsBasis) != all.end()) {
     doubts.hang = "another thread may end the hang";
   }

@@ -18,6 +18,12 @@ inline constexpr const char* kThreadsBasis =
 inline constexpr const char* kRunningThreadsBasis =
     "the record ends while another thread of a rank runs, which may call what others wait for";
 
+/// Text of record_basis() for threads that use a lock, a queue or a store in one of several
+/// possible orders, and call meanwhile.
+inline constexpr const char* kLockOrderBasis =
+    "threads share a lock, a queue or a client of the store, and call meanwhile: their order may "
+    "differ";
+
 /// Returns the name of a thread, without the number that distinguishes threads of one name in a
 /// record.
 std::string thread_name(const std::string& label);

@@ -116,6 +116,18 @@ class Groups(unittest.TestCase):
         self.assertEqual("undecided", report.answer, report.text)
         self.assertIn("a key may be deleted before a rank waits for it", report.text)
 
+    def test_a_short_timeout_is_an_assumption(self):
+        def job(seconds):
+            timeout = datetime.timedelta(seconds=seconds)
+            torch.distributed.init_process_group("gloo", timeout=timeout)
+            torch.distributed.barrier()
+
+        said = "each call of a group ends within 3 s, the group's timeout"
+        for seconds, basis in ((3, (said,)), (3600, ())):
+            report = record(job, ranks=2, args=[seconds]).check()
+            self.assertTrue(report.proved, report.text)
+            self.assertEqual(basis, report.rests_on)
+
     @unittest.skipUnless(hasattr(torch.distributed.Store, "queue_push"), "a store without queues")
     def test_a_store_of_today(self):
         def job(waits):

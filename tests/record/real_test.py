@@ -428,6 +428,47 @@ CASES = {
         dist.barrier()
         """,
     ),
+    "an all_to_all whose splits do not fit its tensor, on one rank": (
+        "hang",
+        "hang certain",
+        """
+        given = torch.ones(8 if rank == 0 else 6)
+        try: dist.all_to_all_single(torch.ones(6), given, [3, 3], [3, 3])
+        except RuntimeError: pass
+        dist.all_reduce(t)
+        """,
+    ),
+    "an exit with two pending calls, of which the peer makes one": (
+        "complete",
+        "proved",
+        """
+        if rank == 0:
+            work, later = (dist.all_reduce(t.clone(), async_op=True) for _ in range(2))
+        else:
+            dist.all_reduce(t)
+        """,
+    ),
+    "a destroy with two pending calls, after the peer's": (
+        "complete",
+        "proved",
+        """
+        group = dist.new_group([0, 1])
+        for _ in range(2 if rank else 1):
+            dist.broadcast(t.clone(), 1, group=group, async_op=rank == 1)
+        dist.destroy_process_group(group)
+        del group
+        dist.barrier()
+        """,
+    ),
+    "the future of a message": (
+        "error",
+        "failed",
+        """
+        work = dist.isend(t, 1) if rank == 0 else dist.irecv(t, 0)
+        work.wait()
+        work.get_future()
+        """,
+    ),
     "a type that gloo refuses, on one rank": (
         "hang",
         "hang certain",

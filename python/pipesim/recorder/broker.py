@@ -50,7 +50,7 @@ class _Meeting:
     """One collective: the calls made so far, by rank, and the result after the last call."""
 
     def __init__(self, first: m.Collective) -> None:
-        self.members = first.members
+        self.group, self.members = first.group, first.members
         self.calls: dict[int, m.Collective] = {}
         # For each wait for a key before these calls: the ranks met since then.
         self.met: list[set[int]] = []
@@ -62,6 +62,25 @@ class _Meeting:
         if self._is_complete is None and len(self.calls) == len(self.members):
             self._is_complete = self._fits(self.calls.values())
         return bool(self._is_complete)
+
+    def joined(self) -> set[int]:
+        return {member for member, made in self.calls.items() if not made.alone}
+
+    def awaited(self, rank: int) -> set[int]:
+        """Returns the members that a rank waits for in gloo, the rank included."""
+        own, size = self.calls[rank], len(self.members)
+        place = (self.members.index(rank) - own.root) % size  # in the order from the root
+        if own.alone:
+            return set()
+        if own.op == "broadcast":  # a binomial tree: ancestors lack the highest bits of a place
+            highest = place.bit_length()
+            places = {place & ((1 << bit) - 1) for bit in range(highest)} | {place}
+            places |= {place + (1 << bit) for bit in range(highest, size.bit_length())}
+        elif own.op in ("gather", "scatter") and place:
+            places = {0, place}
+        else:
+            places = set(range(size))
+        return {self.members[(own.root + at) % size] for at in places if at < size}
 
     def outcome(self, rank: int) -> Optional[m.Reply]:
         """Returns the reply to `rank`, or None if it has to wait. A reply that does not need the
@@ -141,6 +160,7 @@ class Broker:
         )
         self._any_source: dict[int, list[m.Recv]] = collections.defaultdict(list)
         self._received: dict[tuple[int, int], Optional[m.Reply]] = {}
+        self._freed: set[tuple[int, str]] = set()  # groups that ranks have destroyed and freed
         self._store: dict[str, bytes] = {}
         self._queues: dict[str, collections.deque[tuple[int, bytes]]] = collections.defaultdict(
             collections.deque
@@ -186,6 +206,8 @@ class Broker:
             self._match_send(rank, message)
         elif isinstance(message, m.Recv):
             self._match_recv(rank, message)
+        elif isinstance(message, m.Freed):
+            self._freed.add((rank, message.group))
         elif isinstance(message, m.End):
             self.end(rank, message)
         else:
@@ -253,6 +275,7 @@ class Broker:
     # Collectives
 
     def _arrive(self, rank: int, call: m.Collective) -> None:
+        self._freed.discard((rank, call.group))  # a new group can have the name of an old one
         key = (call.group, call.number, call.members)
         meeting = self._meetings.setdefault(key, _Meeting(call))
         meeting.calls[rank] = call
@@ -331,7 +354,8 @@ class Broker:
         if asker in self._ready:
             return
         if isinstance(waiting, m.Need):
-            reply = self._outcome(rank, waiting.call)
+            if not (waiting.closes and self._lacks(rank, waiting.call)):
+                reply = self._outcome(rank, waiting.call)
             if reply is not None:
                 self._forget(rank, waiting.call)
         elif isinstance(waiting, m.StoreCall) and waiting.op not in _ORDERED_STORE_OPS:
@@ -356,16 +380,23 @@ class Broker:
         return m.Reply()  # a send has no result
 
     def _is_abandoned(self, asker: Asker) -> bool:
-        """Whether the thread waits at the exit for a collective, and a member that takes no part in
-        it has ended, and so has closed its connections."""
+        """Whether the thread waits at an exit or a destroy for a collective, and a member that takes
+        no part in it has ended, or has freed the group, and so has closed its connections."""
         need = self._waiting[asker]
         if not isinstance(need, m.Need) or not need.closes:
             return False
-        meeting = self._meeting_of.get((asker[0], need.call or 0))
-        if meeting is None:
-            return False
-        joined = {member for member, made in meeting.calls.items() if not made.alone}
-        return bool(set(meeting.members) - joined - self._live)
+        closed = {rank for rank, group in self._freed if group == self._group_of(asker[0], need)}
+        return bool(self._lacks(asker[0], need.call) - (self._live - closed))
+
+    def _group_of(self, rank: int, need: m.Need) -> str:
+        meeting = self._meeting_of.get((rank, need.call or 0))
+        return meeting.group if meeting is not None else ""
+
+    def _lacks(self, rank: int, call: Optional[int]) -> set[int]:
+        """Returns the members that gloo's collective waits for on `rank`, and that have not made
+        it."""
+        meeting = self._meeting_of.get((rank, call or 0))
+        return meeting.awaited(rank) - meeting.joined() if meeting is not None else set()
 
     def _forget(self, rank: int, call: Optional[int]) -> None:
         if call is None:

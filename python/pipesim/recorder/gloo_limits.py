@@ -49,6 +49,16 @@ def fault_in_worker(name: str, tensors: Sequence[torch.Tensor]) -> str:
     return ""
 
 
+def fault_of_parts(tensor: torch.Tensor, splits: Sequence[int], ranks: int) -> str:
+    """Returns the error of an all_to_all whose `splits` do not fit its tensor, or "". NCCL raises
+    it in the call. Without splits, all parts are equal."""
+    if splits and len(splits) != ranks:
+        return "Number of tensor splits not equal to group size"
+    if splits and sum(splits) != tensor.size(0):
+        return "Split sizes doesn't match total dim 0 size"
+    return ""
+
+
 def fault_of_splits(to: Sequence[int], from_: Sequence[int], own: int) -> str:
     """Returns the error of an all_to_all whose rank, number `own`, sends itself another size than
     it receives from itself, or ""."""

@@ -70,6 +70,13 @@ class Recv:
 
 
 @dataclasses.dataclass
+class Freed:
+    """A note that gloo has freed a destroyed group: the rank has closed its connections in it."""
+
+    group: str
+
+
+@dataclasses.dataclass
 class Question:
     """A question of a thread, which waits for the reply.
 
@@ -93,7 +100,7 @@ class Need(Question):
     call: Optional[int]  # number of the call; None: a call that never completes
     device: bool
     seconds: Optional[float] = None  # timeout of the wait
-    closes: bool = False  # the wait also ends when a missing rank has ended
+    closes: bool = False  # the wait also ends when a missing rank has closed its connections
 
 
 @dataclasses.dataclass

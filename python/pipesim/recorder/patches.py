@@ -21,6 +21,7 @@ import torch.distributed as dist
 import torch.distributed.distributed_c10d as c10d
 import torch.multiprocessing
 
+from pipesim.recorder import locks
 from pipesim.recorder.coverage import NOT_RECORDED, NotRecorded, refusal
 from pipesim.recorder.process_group import Options, RecordingGroup
 from pipesim.recorder.rank_recorder import RankRecorder
@@ -30,6 +31,7 @@ from pipesim.recorder.two_backends import TwoBackendsGroup
 from pipesim.recorder.works import Group
 
 _WORLD = "pipesim:world"
+_SHORTEST_DEFAULT = datetime.timedelta(minutes=10)  # of the backends' timeouts
 _KINDS_OF_NCCL = ("nccl2", "nccl-legacy", "nccl-lazy")
 
 
@@ -204,6 +206,13 @@ def _split_source(recorder: RankRecorder, backend: str, given: Any) -> Optional[
     return world.group if splits else None
 
 
+def _note_timeout(recorder: RankRecorder, timeout: Optional[datetime.timedelta]) -> None:
+    """Notes a timeout shorter than any default: calls of a group that take longer raise."""
+    if timeout is not None and timeout < _SHORTEST_DEFAULT:
+        seconds = f"{timeout.total_seconds():g}"
+        recorder.note("other", f"each call of a group ends within {seconds} s, the group's timeout")
+
+
 def _replace_groups(recorder: RankRecorder) -> None:
     original_helper = c10d._new_process_group_helper
     signature = inspect.signature(original_helper)
@@ -226,6 +235,8 @@ def _replace_groups(recorder: RankRecorder) -> None:
         desc = given.get("group_desc") or ""
         eager = given.get("device_id") is not None
         group = recorder.define_group(name, ranks, backend, desc, eager, parent)
+        recorder.store_client.call_store(waits=True)  # its members connect through the store
+        _note_timeout(recorder, given.get("timeout"))
         on_host = None
         if _has_half_on_host(str(given["backend"]), recorder.device):
             on_host = recorder.define_group(name, ranks, "gloo", desc)
@@ -398,7 +409,7 @@ def _splitter(
 
 
 def _replace_stores(recorder: RankRecorder) -> None:
-    world = RecordingStore(recorder)
+    world = RecordingStore(recorder, client=recorder.store_client)
     kept = [world]  # keeps stores alive: in 2.x, only C++ holds them
 
     def rendezvous(
@@ -413,7 +424,8 @@ def _replace_stores(recorder: RankRecorder) -> None:
     def store_class(name: str) -> type:
         def new(cls: type, *args: Any, **kwargs: Any) -> RecordingStore:
             address = ":".join(str(a) for a in args[:2]) if name == "TCPStore" else str(args[:1])
-            store = RecordingStore(recorder, name=f"{name} {address}")
+            client = locks.Use() if name == "TCPStore" else None
+            store = RecordingStore(recorder, f"{name} {address}", client)
             kept.append(store)
             return store
 

@@ -336,6 +336,13 @@ class RecordingGroup(dist.ProcessGroup):
         input_splits: Any = None,
         opts: Any = None,
     ) -> Work:
+        fault = gloo_limits.fault_of_parts(
+            output, list(output_splits or ()), self.size()
+        ) or gloo_limits.fault_of_parts(input, list(input_splits or ()), self.size())
+        if fault and self._is_gloo():
+            return self._recorder.fail_in_worker(self.group, fault, _outside(sys._getframe(1)))
+        if fault:
+            raise RuntimeError(fault)
         splits = (self._bytes_of(input, input_splits), self._bytes_of(output, output_splits))
         return self._collective("all_to_all", [[input]], [[output]], splits=splits)
 

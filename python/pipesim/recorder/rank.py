@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Optional, TextIO, cast
 
-from pipesim.recorder import edited, threads
+from pipesim.recorder import edited, locks, threads
 from pipesim.recorder.messages import Hello
 from pipesim.recorder.progress import clear_before_output
 from pipesim.recorder.settings import Settings
@@ -100,6 +100,7 @@ def run_rank(
     for number in STOP_SIGNALS.values():
         signal.signal(number, stop)
     threads.install(recorder.place)
+    locks.install()
     recorder.spins.watch_clocks(_delays(settings, rank))
     patches.install(recorder)
     free.install(recorder.free)

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
-from pipesim.recorder import threads
+from pipesim.recorder import locks, threads
 from pipesim.recorder.places import Place
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ class RankFile:
         if self._lines:
             self._lines[-1].changed = True
         line = self._append(entry, place)
+        locks.note_call()
         if threads.label():
             entry["th"] = threads.label()
         line.held = hold

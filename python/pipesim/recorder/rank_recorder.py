@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, NoReturn, Optional
 import torch
 
 from pipesim.recorder import messages as m
-from pipesim.recorder import threads, values
+from pipesim.recorder import locks, threads, values
 from pipesim.recorder.free import FreeAnswers
 from pipesim.recorder.made_up import MadeUp
 from pipesim.recorder.of_thread import OfThread
@@ -42,6 +42,8 @@ exit_process = os._exit
 # gloo's error for a call on connections that it has closed (gloo/transport/tcp/pair.cc).
 _CLOSED = "Application timeout caused pair closure"
 
+_LOCK_ORDER = "threads share a lock, a queue or a client of the store, and call meanwhile"
+
 # Maximum number of entries after a made-up value, after which `while not all_done:` may never end.
 _MAX_ENTRIES_AFTER_MADE_UP = 100_000
 
@@ -56,6 +58,11 @@ class _Failed(NamedTuple):
 
 class Ended(SystemExit):
     """The end of this rank's record, raised in the script so that its `finally` blocks run."""
+
+
+def _has_no_future(call: Pending) -> bool:
+    """Whether gloo's Work of the call has no future, by which torch knows that it is done."""
+    return call.is_message or call.entry["call"] == "reduce_scatter"
 
 
 def leave_script() -> NoReturn:
@@ -110,7 +117,9 @@ class RankRecorder:
         self._is_read = False  # a thread reads the replies for all threads
         self._open: list[Entry] = []  # entries of unfinished calls and waits
         self._dropped: list[tuple[Pending, Optional[Place]]] = []  # dropped, not recorded yet
-        self._destroyed: list[tuple[Any, Entry]] = []  # groups that the script may still hold
+        # Destroyed groups that the script may still hold, with the entries of their ends.
+        self._destroyed: list[tuple[Any, Group, Entry]] = []
+        self.store_client = locks.Use()  # of the job's store
         self.spins = Spins()
         self.free = FreeAnswers(self)
         self._made_up = MadeUp(self._note_read)
@@ -470,10 +479,8 @@ class RankRecorder:
         never = (
             asked is not None
             and asked.gloo
-            and (
-                (asked.is_message and pending is not None)
-                or asked.entry["call"] == "reduce_scatter"
-            )
+            and _has_no_future(asked)
+            and (pending is not None or not asked.is_message)
         )
         if asked is None or not (never or pending is not None):
             return True
@@ -504,6 +511,9 @@ class RankRecorder:
         known = self._works_known.get(id(work))
         if id(work) in self._failed:  # torch's own future has no Python exception
             return self._failed[id(work)].future
+        asked = known.pending if known is not None else pending
+        if asked is not None and asked.gloo and _has_no_future(asked):
+            raise RuntimeError("Work::getFuture not implemented.")
         if pending is None and known is not None and known.pending.error:
             return known.pending.future
         if pending is None:
@@ -597,30 +607,34 @@ class RankRecorder:
             self._wait_for_leftovers(calls, calls[0].entry)
 
     def _wait_for_leftovers(self, calls: list[Pending], at: Entry) -> None:
-        entry = {"wait": [p.work for p in calls], "exit": True, "l": at.get("l")}
-        with self._open_entry(entry) as written:
-            done = [self._settle(pending, closes=True) for pending in calls]
-            if not all(done):
-                written["timed_out"] = True
+        entry = {"exit": True, "l": at.get("l")}
+        with self._open_entry({"wait": [p.work for p in calls], **entry}) as written:
+            late = [p for p in calls if not self._settle(p, closes=True)]
+            if late:
+                written["wait"], written["timed_out"] = [p.work for p in late], True
+        done = [p.work for p in calls if p not in late]
+        if late and done:
+            self.add({"wait": done, **entry})
 
     def destroy(self, group: Any, destroyed: Group) -> None:
         """Records destroy_process_group."""
         entry = self.add({"destroy": destroyed.id})
         if self.is_gloo(destroyed):
-            self._destroyed.append((group, entry))
+            self._destroyed.append((group, destroyed, entry))
 
     def _finish_destroyed(self) -> None:
         """Waits for the pending collectives of destroyed groups that only the recorder still
         refers to: gloo finishes them when it deletes a group."""
         left, self._destroyed = self._destroyed, []
-        for group, entry in left:
+        for group, destroyed, entry in left:
             if sys.getrefcount(group) > _OWN_REFERENCES:
-                self._destroyed.append((group, entry))
+                self._destroyed.append((group, destroyed, entry))
                 continue
             of_group = [p for p in self._pending.values() if p.entry["g"] == entry["destroy"]]
             calls = [p for p in of_group if not p.is_message]
             if calls:
                 self._wait_for_leftovers(calls, entry)
+            self._tell(m.Freed(destroyed.key))
 
     @contextlib.contextmanager
     def _open_entry(self, entry: Entry) -> Iterator[Entry]:
@@ -778,6 +792,8 @@ class RankRecorder:
             place = place or self.place()
         with self._lock:
             self._record_dropped()
+            if locks.decide_order():
+                self.file.add({"note": "lock_order", "text": _LOCK_ORDER}, None)
             self._write_open()
             self.file.end(entry, place)
             self.ended = True

@@ -5,14 +5,17 @@ torch itself uses a store to connect groups. Only calls by the user's code are r
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from datetime import timedelta
 from types import FrameType
 from typing import Any, Optional, Union
 
+import torch
 import torch.distributed as dist
 
+from pipesim.recorder import locks
 from pipesim.recorder import messages as m
 from pipesim.recorder.places import is_result_used, is_users
 from pipesim.recorder.rank_recorder import RankRecorder
@@ -24,6 +27,19 @@ _StoreError = getattr(dist, "DistStoreError", RuntimeError)
 # Ops whose answer depends on the earlier calls of other ranks.
 _ASKING = frozenset({"compare_set", "count", "keys", "len", "pop", "try_pop"})
 
+# Ops that wait for a key.
+_WAITING = frozenset({"get", "pop", "wait"})
+
+
+# Without libuv, TCPStore wakes no rank that waits for a key when compare_set sets it.
+_NO_LIBUV = "no rank waits for a key before compare_set sets it: this store would not wake it"
+
+
+def _has_libuv() -> bool:
+    """Whether TCPStore uses libuv, as it does by default since 2.4."""
+    major, minor = torch.__version__.split(".")[:2]
+    return (int(major), int(minor)) >= (2, 4) and os.environ.get("USE_LIBUV", "1") != "0"
+
 
 def _bytes(value: Value) -> bytes:
     return value.encode() if isinstance(value, str) else bytes(value)
@@ -34,9 +50,12 @@ class RecordingStore(dist.Store):
     through trampolines (PythonStore in torch/csrc/distributed/c10d/init.cpp) with other names for
     some methods."""
 
-    def __init__(self, recorder: RankRecorder, name: str = "") -> None:
+    def __init__(
+        self, recorder: RankRecorder, name: str = "", client: Optional[locks.Use] = None
+    ) -> None:
         super().__init__()
         self._recorder = recorder
+        self._client = client  # threads of one client wait for each other
         self._prefix = f"{name}/" if name else ""  # stores with different names share no keys
         self._timeout = timedelta(minutes=30)
         self._seconds: Optional[float] = None  # timeout set by the script itself
@@ -60,6 +79,8 @@ class RecordingStore(dist.Store):
         return bool(self._call(m.StoreCall("check", tuple(keys)), sys._getframe(1)))
 
     def compare_set(self, key: str, expected: Value, value: Value) -> bytes:
+        if is_users(sys._getframe(1)) and not _has_libuv():
+            self._recorder.note("other", _NO_LIBUV)
         call = m.StoreCall("compare_set", (key,), _bytes(value), _bytes(expected))
         return bytes(self._call(call, sys._getframe(1)))
 
@@ -82,7 +103,7 @@ class RecordingStore(dist.Store):
         return True
 
     def clone(self) -> RecordingStore:
-        copy = RecordingStore(self._recorder)
+        copy = RecordingStore(self._recorder, client=locks.Use() if self._client else None)
         copy._prefix, copy._timeout = self._prefix, self._timeout
         copy._seconds = self._seconds
         self._clones.append(copy)
@@ -156,6 +177,8 @@ class RecordingStore(dist.Store):
                 self._recorder.note("store_order", "the store says which rank comes first")
         names = ", ".join(call.keys)
         call.keys = tuple(self._prefix + key for key in call.keys)
+        if self._client is not None:
+            self._client.call_store(call.op in _WAITING)
         reply = self._recorder.store_call(call, entry)
         if reply.late:
             milliseconds = round((call.seconds or 0) * 1000)

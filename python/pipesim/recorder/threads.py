@@ -2,7 +2,7 @@
 
 The broker identifies a thread by its path (see messages.Question). Each thread knows how many calls
 of each other thread came before: from a start, a join, or the result of a future. Other means that
-order threads (locks, queues, events) are ignored.
+order threads (queues, events) are ignored; see `locks` for those whose order can differ.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ import functools
 import itertools
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Union
 
 # Packages whose threads never call torch.distributed; a rank does not wait for such threads.
 _HELPERS = ("IPython", "ipykernel", "multiprocessing", "tensorboard", "tqdm", "torch.utils.data")
 
 _UNKNOWN = 1 << 30  # first number in the path of a thread that C++ or `_thread` has started
 
-# The number of earlier calls of each thread, by the thread's label ("" for the main thread).
-Calls = dict[str, int]
+# The number of earlier calls of each thread, by the thread's label ("" for the main thread), and of
+# its earlier uses of locks, by its path.
+Calls = dict[Union[str, tuple[int, ...]], int]
 
 
 class _Own(threading.local):
@@ -35,7 +36,7 @@ class _Own(threading.local):
         self.started = itertools.count(1)
         self.label = ""
         self.known: Calls = dict(getattr(thread, "_pipesim_known", {}))
-        self.said: Calls = {}
+        self.said: dict[str, int] = {}
 
 
 _others = itertools.count()
@@ -63,15 +64,30 @@ def started_at() -> Any:
     return getattr(threading.current_thread(), "_pipesim_place", None)
 
 
-def count_call() -> Calls:
+def count_call() -> dict[str, int]:
     """Counts a call of this thread. Returns the numbers of other threads' earlier calls, as far as
     they have changed since this thread's last call."""
     own = label()
-    news = {thread: n for thread, n in _own.known.items() if _own.said.get(thread) != n}
+    news = {
+        thread: n
+        for thread, n in _own.known.items()
+        if isinstance(thread, str) and _own.said.get(thread) != n
+    }
     news.pop(own, None)
     _own.said.update(news)
     _own.known[own] = _own.known.get(own, 0) + 1
     return news
+
+
+def count_use() -> int:
+    """Counts a use of a lock by this thread. Returns the number of its uses."""
+    _own.known[_own.path] = _own.known.get(_own.path, 0) + 1
+    return _own.known[_own.path]
+
+
+def knows(thread: tuple[int, ...], number: int) -> bool:
+    """Whether the thread's use of a lock certainly precedes what the current thread does."""
+    return _own.known.get(thread, 0) >= number
 
 
 def _learn(calls: Calls) -> None:
