@@ -54,6 +54,10 @@ class MessageLint : PlanLint {
   void find_cycle(CommunicatorId id);
   void report_cycle(const std::vector<std::uint32_t>& ranks);
   void report_size(CallId send, CallId receive);
+  bool is_one_sided(ActorId actor) const {
+    const auto& calls = names_.actor(actor).step->calls;
+    return graph_.communicators[calls.front().communicator].one_sided;
+  }
   const ActorTemplate& step(std::uint32_t rank) const {
     const Line& line = lines_.at(rank);
     return names_.actor(line.ops[line.at]);
@@ -94,6 +98,8 @@ void MessageLint::read(ThreadId id) {
       last = communicator;
       ++ops_;
       Line& line = of_communicator_[communicator.value][thread.rank.value];
+      // One-sided sends wait for nobody, but the rule has no queue of signals.
+      if (is_one_sided(actor)) line.whole = false;
       // The message that a recv from any rank takes is unknown.
       if (plan_.calls[call].from_any()) line.whole = false;
       // Calls of two threads have no order.

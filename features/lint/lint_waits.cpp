@@ -161,7 +161,9 @@ void WaitLint::do_calls(ActorId actor, RankCalls& of, ThreadId thread) {
     if (call.kind == CallKind::kCollective || call.from_any()) continue;
     const std::uint32_t peer = plan_.communicator_ranks[call.peer].value;
     const Direction direction{peer, call.communicator};
-    if (call.kind == CallKind::kSend) {
+    if (call.kind == CallKind::kSend && call.buffered && !communicator.on_host) {
+      ++sent_[direction];  // one-sided: it waits for no recv
+    } else if (call.kind == CallKind::kSend) {
       sends_.push_back(
           {actor, call.communicator, peer, ++sent_[direction], {.streams = {step.stream}}});
     } else {

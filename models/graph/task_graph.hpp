@@ -356,6 +356,7 @@ struct CommunicatorTemplate {
   std::optional<std::int64_t> p2p_channels;           // NCCL's number; empty: from the cluster
   std::optional<std::int64_t> p2p_channels_per_peer;  // NCCL's number; empty: from the cluster
   bool registered = false;                 // whether sends use registered user buffers, not NCCL's
+  bool one_sided = false;                  // whether its sends are puts, its recvs waits for them
   std::int64_t ctas = 16;                  // CTAs (SMs) that each of its kernels holds
   std::optional<Algorithm> algorithm;      // algorithm of its calls; empty: the cluster's
   std::vector<std::uint32_t> over;         // links that it uses, in Cluster::links; empty: all
@@ -391,6 +392,10 @@ inline constexpr Field<CommunicatorTemplate> kFields<CommunicatorTemplate>[] = {
      "SMs that a call takes, where the `device` says `sms`: its channels", "16"},
     {"registered", on_off(&CommunicatorTemplate::registered),
      "on: user buffers are registered with NCCL, so that sends wait for their recvs", "off"},
+    {"one_sided", on_off(&CommunicatorTemplate::one_sided),
+     "on: sends are `ncclPutSignal` or `ncclSignal`, which wait for no rank, and recvs are "
+     "`ncclWaitSignal` of one signal. They connect no ranks and take no SMs",
+     "off"},
     {"host", by_hand(on_off(&CommunicatorTemplate::on_host)),
      "on: the host does its calls (gloo, MPI) and waits for each", "off"},
     {"gloo", by_hand(on_off(&CommunicatorTemplate::is_gloo)),

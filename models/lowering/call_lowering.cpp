@@ -45,8 +45,12 @@ sim::Flow flow_of_gloo(Operation operation) {
 using sim::ActorId;
 using sim::RankId;
 
-bool runs_on_copy_engines(const StepTemplate& step, std::uint32_t rank) {
-  return !step.calls.empty() && step.ctas && step.ctas->value(rank) == 0;
+bool runs_on_copy_engines(const TaskGraph& graph, const StepTemplate& step, std::uint32_t rank) {
+  if (step.calls.empty()) return false;
+  if (step.ctas) return step.ctas->value(rank) == 0;
+  return std::all_of(step.calls.begin(), step.calls.end(), [&](const CallTemplate& call) {
+    return graph.communicators[call.communicator].one_sided;
+  });
 }
 
 bool waits_without_elements(const CommunicatorTemplate& communicator, Operation operation) {
@@ -130,7 +134,8 @@ void CallLowering::add(ActorId id, const CallTemplate& from) {
   // NCCL runs a barrier as an all_reduce of one element.
   spec.connection = number_of(operation_name(
       from.operation == Operation::kBarrier ? Operation::kAllReduce : from.operation));
-  const bool by_copies = runs_on_copy_engines(*placement_.actor(id).step, placement_.rank_of(id));
+  const bool by_copies =
+      runs_on_copy_engines(graph_, *placement_.actor(id).step, placement_.rank_of(id));
   spec.connects_pairs = from.operation == Operation::kAllToAll && !by_copies;
   set_peer(id, from, list, spec);
   if (!communicator.on_host) spec.flow = flow_of(from.operation);
@@ -139,6 +144,7 @@ void CallLowering::add(ActorId id, const CallTemplate& from) {
     set_buffering(id, from.communicator, list, spec);
   }
   if (from.timed) set_time(id, from, spec);
+  if (communicator.one_sided) spec.signature.count = 0;  // a signal has no size
   add_faults(id, from, list, spec);
   if (!diagnostics_.has_errors()) builder_.add_call(spec);
 }
@@ -149,6 +155,10 @@ void CallLowering::set_buffering(ActorId id, std::uint32_t index, std::uint32_t 
   const CommunicatorTemplate& communicator = graph_.communicators[index];
   // A schedule decides whether its messages are buffered, whatever the NcclMode.
   const bool never_waits = communicator.eager_bytes == std::numeric_limits<std::int64_t>::max();
+  if (communicator.one_sided) {
+    spec.buffered = spec.kind == sim::CallKind::kSend;
+    return;
+  }
   if (communicator.on_host || never_waits) {
     spec.buffered = communicator.eager_bytes && spec.signature.count <= *communicator.eager_bytes;
     return;
@@ -321,7 +331,8 @@ sim::CommunicatorId CallLowering::communicator_of(std::uint32_t communicator, st
   std::erase_if(members, [&](std::uint32_t rank) { return !is_kept(rank); });
   std::vector<RankId> ranks;
   for (const std::uint32_t rank : members) ranks.push_back(RankId{rank});
-  const bool is_cold = graph_.nccl_mode == NcclMode::kCold && is_nccl(communicator);
+  const bool one_sided = named && graph_.communicators[communicator].one_sided;
+  const bool is_cold = graph_.nccl_mode == NcclMode::kCold && is_nccl(communicator) && !one_sided;
   const sim::CommunicatorId id = builder_.add_communicator(
       std::move(ranks), rule.at_first_use || (is_cold && !rule.said), rule.waits_for_device);
   builder_.set_size(id, size);

@@ -18,10 +18,10 @@
 
 namespace pipesim::models {
 
-/// Whether the calls of a step run on copy engines (`ctas: 0`), without a kernel: they need no room
-/// and no connections of pairs, and are in no launch order. Sources: NVIDIA/nccl 2.31,
-/// src/ce_coll.cc.
-bool runs_on_copy_engines(const StepTemplate& step, std::uint32_t rank);
+/// Whether the calls of a step run on copy engines (`ctas: 0`, one-sided communicators), without a
+/// kernel: they need no room and no connections of pairs, and are in no launch order. Sources:
+/// NVIDIA/nccl 2.31, src/ce_coll.cc, src/rma.
+bool runs_on_copy_engines(const TaskGraph& graph, const StepTemplate& step, std::uint32_t rank);
 
 /// Whether a collective of 0 elements waits for other ranks. With NCCL it does not, because NCCL
 /// launches nothing.

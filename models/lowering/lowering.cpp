@@ -315,7 +315,7 @@ void Lowering::make_workers() {
 
 // Returns the number of kernel slots that an op needs: its CTAs, if the device has SMs.
 std::uint32_t Lowering::slots_of(ActorId id) {
-  if (actor(id).step && runs_on_copy_engines(*actor(id).step, rank_of(id))) return 0;
+  if (actor(id).step && runs_on_copy_engines(graph_, *actor(id).step, rank_of(id))) return 0;
   if (!has_sms() || !actor(id).step) return 1;
   const StepTemplate& step = *actor(id).step;
   const std::uint32_t rank = rank_of(id);
@@ -418,7 +418,7 @@ void Lowering::make_step(ActorId id, sim::ThreadId thread) {
   if (step.role == sim::Role::kCalls) {
     spec.kernel_slots = slots_of(id);
     spec.gang = gang_of(id, spec.kernel_slots);
-    spec.unordered = runs_on_copy_engines(step, rank);
+    spec.unordered = runs_on_copy_engines(graph_, step, rank);
   }
   spec.thread = thread;
   if (!on_host(step.role)) spec.stream = stream_of(rank, from.stream);

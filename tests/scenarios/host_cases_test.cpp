@@ -139,6 +139,17 @@ TEST_CASE("host cases: an asynchronous collective of MPI progresses in calls",
             models::NcclMode::kReal);
 }
 
+TEST_CASE("host cases: MPI_Comm_dup is a collective of its communicator", "[scenarios][cases]") {
+  const std::string dup = "{split: mpi, name: MPI_Comm_dup}";
+  const std::string all = "{all_reduce: mpi, bytes: 8B}";
+  check_all({{"r0: dup, AR; r1: AR, dup", of_mpi(joined({dup, all}), joined({all, dup})), "hangs"},
+             {"in one order", of_mpi(joined({dup, all}), joined({dup, all})), "completes"},
+             {"beside messages in any order",
+              of_mpi(joined({dup, send(1, "mpi", kSmall)}), joined({dup, recv(0, "mpi", kSmall)})),
+              "completes"}},
+            models::NcclMode::kReal);
+}
+
 TEST_CASE("host cases: an all_to_all connects all pairs", "[scenarios][cases]") {
   const auto with = [](const std::string& first) {
     const std::string begin = first.empty() ? "" : first + ", {synchronize: device}, ";

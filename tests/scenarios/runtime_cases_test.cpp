@@ -65,6 +65,22 @@ TEST_CASE("runtimes: destroy and finalize wait for the streams, and for the host
   });
 }
 
+TEST_CASE("runtimes: nccl-lazy destroys the communicators of pairs in any order",
+          "[scenarios][cases]") {
+  constexpr const char* kGroups = "a: [0, 1], b: [1, 2], c: [0, 2]";
+  const std::string pairs =
+      "communicators: {creation: start, named: {x: {group: a}, y: {group: b}, z: {group: c}}}\n";
+  const auto answers = [&](const char* programs, const std::string& top = {}) {
+    return testing::answers(testing::Shorthand::scenario(programs, kGroups, pairs + top));
+  };
+  constexpr const char* kCycle =
+      "r0: destroy x, destroy z; r1: destroy y, destroy x; r2: destroy z, destroy y";
+  CHECK(answers(kCycle) == kHangs);
+  CHECK(answers(kCycle, "nccl: 2.30\n") == kOk);
+  CHECK(answers("r0: destroy x, destroy z; r1: destroy x, destroy y; r2: destroy y, destroy z") ==
+        kOk);
+}
+
 TEST_CASE("runtimes: an abort ends calls, and waits for what precedes them in their streams",
           "[scenarios][cases]") {
   check_cases({
@@ -113,6 +129,26 @@ TEST_CASE("runtimes: once a rank aborts a communicator, all have to", "[scenario
       {"r0: shrink x y; r1: host a; r2: host a", kHangs, "g: [0, 1]", kXY},
       {"r0-1: shrink x y; r2: host a", kOk, "g: [0, 1]", kXY},
       {"r0: R2(x), shrink x y; r1: shrink x y; r2: host a", kHangs, "g: [0, 1]", kXY},
+  });
+}
+
+TEST_CASE("runtimes: puts wait for nobody, and waits for signals count", "[scenarios][cases]") {
+  constexpr const char* kSignals =
+      "communicators: {creation: start, named: {s: {group: w, one_sided: on}}}\n";
+  check_cases({
+      {"r0: R1(s), S1(s); r1: R0(s), S0(s)", kHangs, "", kSignals},
+      {"r0: S1(s), R1(s); r1: R0(s), S0(s)", kOk, "", kSignals},
+      {"r0: S1(s):1GiB, R1(s); r1: S0(s):1GiB, R0(s)", kOk, "", kSignals},
+      {"r0: S1:1GiB, R1; r1: S0:1GiB, R0", kHangs, "", kSignals},
+      // The target makes no call; a signal that nobody waits for counts for the next wait.
+      {"r0: S1(s), sync, set k; r1: get k, R0(s), sync", kOk, "", kSignals},
+      {"r0: S1, sync, set k; r1: get k, R0, sync", "hang ok hang", "", kSignals},
+      {"r0: S1(s), S1(s); r1: R0(s), sync", kOk, "", kSignals},
+      {"r0: S1(s); r1: R0(s), R0(s), sync", kHangs, "", kSignals},
+      // A stream is in order: the signal is behind the all_reduce.
+      {"r0: R1(s), AR(t); r1: AR(t), S0(s)", kHangs, "",
+       "communicators: {creation: start, named: {s: {group: w, one_sided: on, stream: nccl t}, "
+       "t: {group: w}}}\n"},
   });
 }
 
@@ -187,6 +223,16 @@ TEST_CASE("runtimes: two workers run the collectives of a gloo group", "[scenari
       // Collectives of one number whose algorithms differ never meet.
       {"r0: AR, B0; r1: B0, AR", "mismatch"},
       {"r0: AR, B0; r1: AR, B0", kGlooOk},
+  });
+}
+
+TEST_CASE("runtimes: a barrier of two threads orders their calls", "[scenarios][cases]") {
+  // Each key is set by one thread of a rank and waited for by the other.
+  check_gloo({
+      {"r0 T1: AG, set a0, get b0; r0 T2: set b0, get a0, AR; "
+       "r1 T1: AG, set a1, get b1; r1 T2: set b1, get a1, AR",
+       kGlooOk},
+      {"r0 T1: AG; r0 T2: AR; r1 T1: AG; r1 T2: AR", "may"},
   });
 }
 
