@@ -2,7 +2,7 @@
 
 A program begins with matching calls: all participants make each call, in one order. Some calls are
 asynchronous; their Works are waited for at once, later or twice, polled or dropped. Some calls run
-in a thread, and ranks pause. In most programs, one rank then deviates. A program has no expected
+in threads, some of them under a lock, and ranks pause. In most programs, one rank then deviates. A program has no expected
 outcome: real gloo decides.
 """
 
@@ -15,6 +15,11 @@ import torch, torch.distributed as dist
 dist.init_process_group("gloo")
 rank, n = dist.get_rank(), dist.get_world_size()
 def ones(size=4): return torch.ones(size)
+store = dist.distributed_c10d._get_default_store()
+lock = threading.Lock()
+def count(key, all):
+    store.add(key, 1)
+    while store.add(key, 0) < all: time.sleep(0.01)
 def poll(work):
     while not work.is_completed(): time.sleep(0.01)
 def run(body):
@@ -29,9 +34,10 @@ class Call:
 
     def __init__(self, text, kind, work=""):
         self.text = text  # source text, without `async_op=True`
-        self.kind = kind  # "collective", "message", "objects", "batch", "end"
+        self.kind = kind  # "collective", "message", "objects", "batch", "store", "end"
         self.work = work  # "wait", "keep", "drop", "poll", "twice", "future"; "": synchronous call
-        self.thread = False
+        self.thread = 0  # number of its thread; 0: the main thread
+        self.locked = False
 
 
 class Generator:
@@ -44,15 +50,16 @@ class Generator:
             self.groups.append(sorted(self.random.sample(range(self.ranks), 2)))
         self.programs = [[] for _ in range(self.ranks)]
         # Each program uses few of these features; otherwise, nearly all programs would hang.
-        kinds = ["wait", "wait", "keep", "drop", "poll", "twice", "future", "zero", "any", "larger"]
+        kinds = ["wait", "wait", "keep", "drop", "poll", "twice", "future", "zero", "any", "larger",
+                 "store", "locks", "destroy"]  # fmt: skip
         self.features = {kind for kind in kinds if self.random.random() < 0.3}
 
     def text(self):
         """Returns the text of the program."""
         for _ in range(self.random.randint(2, 7)):
             self._add_call()
-        if self.random.random() < 0.3:
-            self._move_to_thread()
+        for number in range(1, self.random.choice([0, 0, 0, 0, 1, 1, 2]) + 1):
+            self._move_to_thread(number)
         for _ in range(self.random.choice([0, 1, 1, 1, 2])):
             self._spoil()
         lines = [HEADER + "g0 = None"]
@@ -61,6 +68,7 @@ class Generator:
         for rank, calls in enumerate(self.programs):
             lines.append(f"if rank == {rank}:")
             body = self._lines_of(calls)
+            body += ["dist.destroy_process_group(g1)", "del g1"] * ("destroy" in self.features)
             body += ["dist.barrier()"] * ("barrier" in end)
             body += ["dist.destroy_process_group()"] * ("destroy" in end)
             lines += [f"    {line}" for line in body or ["pass"]]
@@ -70,7 +78,9 @@ class Generator:
 
     def _add_call(self):
         choice = self.random.random()
-        if choice < 0.4:
+        if "store" in self.features and self.random.random() < 0.4:
+            self._add_store_calls()
+        elif choice < 0.4:
             self._add_message()
         elif choice < 0.45:
             self._add_batch()
@@ -144,6 +154,20 @@ class Generator:
                 )
             self._append(rank, Call(text, "collective", self._work("collective")))
 
+    def _add_store_calls(self):
+        key = f"key{self.random.randrange(3)}"
+        kind = self.random.choice(["get", "get", "wait", "count"])
+        members = self.groups[self.random.randrange(len(self.groups))]
+        if kind == "count":
+            for rank in members:
+                self._append(rank, Call(f"count('{key}s', {len(members)})", "store"))
+            return
+        source, *others = self.random.sample(members, self.random.randint(2, len(members)))
+        self._append(source, Call(f"store.set('{key}', '1')", "store"))
+        waits = f"wait(['{key}'])" if kind == "wait" else f"get('{key}')"
+        for rank in others:
+            self._append(rank, Call(f"store.{waits}", "store"))
+
     def _work(self, kind):
         """Returns a random use of a Work; "" (a synchronous call) for most calls."""
         if self.random.random() < 0.4:
@@ -182,13 +206,16 @@ class Generator:
     def _append(self, rank, call):
         self.programs[rank].append(call)
 
-    def _move_to_thread(self):
+    def _move_to_thread(self, number):
         """Moves one or two consecutive calls to a thread, on some ranks."""
         for calls in self.programs:
             if calls and self.random.random() < 0.6:
                 first = self.random.randrange(len(calls))
                 for call in calls[first : first + self.random.randint(1, 2)]:
-                    call.thread = True
+                    call.thread = number
+        for calls in self.programs * ("locks" in self.features):
+            for call in calls:
+                call.locked = call.locked or self.random.random() < 0.3
 
     # Deviations of one rank
 
@@ -219,6 +246,7 @@ class Generator:
 
     def _lines_of(self, calls):
         lines, open_works, in_thread, threads = [], [], [], []
+        before = 0
 
         def end_thread():
             if in_thread:
@@ -230,13 +258,18 @@ class Generator:
                 in_thread.clear()
 
         for number, call in enumerate(calls):
-            if not call.thread:
+            if call.thread != before:
                 end_thread()
+            before = call.thread
             into = in_thread if call.thread else lines
             if self.random.random() < 0.12:
                 into.append(f"time.sleep({self.random.choice([0.1, 0.3])})")
             if call.thread:
-                into += self._with_work(call, f"v{number}", into)
+                made = self._with_work(call, f"v{number}", into)
+                into += ["with lock:", *(f"    {line}" for line in made)] if call.locked else made
+                continue
+            if call.locked and not call.work:
+                lines += ["with lock:", *(f"    {line}" for line in self._with_work(call, "w", []))]
                 continue
             lines += self._with_work(call, f"w{number}", open_works)
             if open_works and self.random.random() < 0.4:
@@ -244,7 +277,8 @@ class Generator:
         end_thread()
         for later in open_works:
             lines += later
-        if threads and self.random.random() < 0.7:
+        # A thread could use a group that the script has deleted, an error of Python.
+        if self.random.random() < 0.7 or "destroy" in self.features:
             lines += [f"{name}.join()" for name in threads]
         return lines
 
@@ -252,7 +286,7 @@ class Generator:
         """Returns the lines of a call. In a thread, they include its waits; otherwise, the waits
         are added to `open_works`."""
         text = call.text
-        if call.kind == "end":
+        if call.kind in ("end", "store"):
             return [text]
         if call.kind == "batch":
             return [f"for work in dist.{text}: work.wait()"]

@@ -24,7 +24,7 @@ from pipesim import RecordingFailed, record
 from pipesim.recorder import launcher
 from random_programs import Generator
 
-AT_ONCE = 10
+AT_ONCE = int(os.environ.get("PIPESIM_RANDOM_AT_ONCE", "10"))  # jobs
 
 
 def answer_of(path, ranks):
