@@ -48,9 +48,9 @@ TEST_CASE("check says of every shipped scenario by which reading it hangs",
     const nlohmann::json& answer = modes[shown]["answer"];
     if (is_hang(report["answer"])) {
       ++hangs;
-      // The answers of the models are those of one way of the choices.
-      const bool has_choices = path.ends_with("symmetric_memory_collected.yaml");
-      CHECK((has_choices ? is_hang(answer) : answer == report["answer"]));
+      // In a job with choices, the answers of the models are those of one way, which may certainly
+      // hang while the job only may.
+      CHECK((report.contains("ways") ? is_hang(answer) : answer == report["answer"]));
     } else if (report["answer"] == "proved") {
       CHECK(modes["contract"]["answer"] == "proved");
       CHECK(modes["cold"]["answer"] == "proved");
