@@ -1,5 +1,6 @@
 #include "features/fix/script_changes.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -22,15 +23,26 @@ std::optional<RecordedScript> script_of_record(const std::string& record) {
   const Json description = Json::parse(file, nullptr, false);
   if (!description.is_object()) return std::nullopt;
   const auto command = description.find("command");
-  if (command == description.end() || !command->is_array() || command->empty() ||
-      !command->front().is_string()) {
-    return std::nullopt;
+  if (command == description.end() || !command->is_array()) return std::nullopt;
+  const auto word = [&](std::size_t i) {
+    const bool is_word = i < command->size() && (*command)[i].is_string();
+    return is_word ? (*command)[i].get<std::string>() : std::string();
+  };
+  std::string name = word(0);
+  std::vector<std::string> files = {name};
+  if (name == "-m") {
+    name = word(1);
+    std::string path = name;
+    std::replace(path.begin(), path.end(), '.', '/');
+    files = {path + ".py", path + "/__main__.py"};
+  } else if (!name.ends_with(".py")) {
+    return std::nullopt;  // a function
   }
-  const auto name = command->front().get<std::string>();
-  if (!name.ends_with(".py")) return std::nullopt;  // a module, `-m`, or a function
   std::error_code error;
-  for (const fs::path& path : {fs::path(name), folder / ".." / name}) {
-    if (fs::is_regular_file(path, error)) return RecordedScript{name, path.string()};
+  for (const std::string& file : files) {
+    for (const fs::path& path : {fs::path(file), folder / ".." / file}) {
+      if (fs::is_regular_file(path, error)) return RecordedScript{name, path.string()};
+    }
   }
   return RecordedScript{name, std::nullopt};
 }

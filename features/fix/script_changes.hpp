@@ -18,11 +18,11 @@ struct ScriptChanges {
 };
 
 struct RecordedScript {
-  std::string name;                 // as in the recorded command
+  std::string name;                 // as in the recorded command: "train.py", "package.train"
   std::optional<std::string> path;  // here or next to the record; nullopt: in neither place
 };
 
-/// Returns the script of a record; nullopt if `record` is none, or a module was recorded.
+/// Returns the script of a record; nullopt if `record` is none, or is of a function.
 std::optional<RecordedScript> script_of_record(const std::string& record);
 
 /// Runs the script again, with changes that could remove its hang. `options` is passed on to

@@ -551,6 +551,21 @@ class Commands(TestCase):
                               text=True, check=False)  # fmt: skip
         self.assertIn("is not here, so no change of it was tried", done.stderr)
 
+    def test_fix_of_a_recorded_module(self):
+        package = self.folder / "package"
+        package.mkdir()
+        shutil.copyfile(SCRIPT, package / "train.py")
+        done = self.run_python("pipesim.record", "-n", "2", "-o", "record", "-m", "package.train",
+                               "save")  # fmt: skip
+        self.assertEqual(done.returncode, 1, done.stderr)
+        fix = [PIPESIM, "fix", "record", "--python", sys.executable, "--apply", "1"]
+        done = subprocess.run(
+            fix, cwd=self.folder, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text = (package / "train.py").read_text()
+        self.assertIn("\n        dist.barrier()  # until it is written\n", text)
+
     def test_record_shows_changes_and_leaves_the_script_as_it_is(self):
         script = self.folder / "train.py"
         shutil.copyfile(SCRIPT, script)

@@ -43,15 +43,23 @@ def _settings(options: argparse.Namespace, out: str) -> Settings:
     """Returns the settings of the record, as far as it has them."""
     record = json.loads((options.record / "record.json").read_text(encoding="utf-8"))
     given = record.get("settings", {})
+    name, *args = record["command"]
+    is_module = name == "-m"
+    if is_module:
+        name, *args = args
     # Ranks run where the record was made: here, or next to the record.
-    is_here = Path(record["command"][0]).is_file()
+    module_path = name.replace(".", "/")
+    files = [f"{module_path}.py", f"{module_path}/__main__.py"] if is_module else [name]
+    is_here = any(Path(file).is_file() for file in files)
+    script = options.script if is_here else str(Path(options.script).resolve())
     known = {field.name for field in dataclasses.fields(Settings)} - {"trace", "edits"}
     return Settings(
         ranks=record["world"],
         out=out,
-        script=options.script if is_here else str(Path(options.script).resolve()),
+        script=name if is_module else script,
+        module=is_module,
         chdir=None if is_here else str(options.record.resolve().parent),
-        args=tuple(record["command"][1:]),
+        args=tuple(args),
         device=record.get("device", "auto"),
         rules=options.rules,
         output="none",
