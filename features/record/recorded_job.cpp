@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "features/record/first_difference.hpp"
+#include "features/record/record_parts.hpp"
 #include "features/record/record_text.hpp"
 
 namespace pipesim::models {
@@ -20,7 +21,7 @@ namespace {
 using EntryKind = RecordEntry::Kind;
 using StepKind = HostStep::Kind;
 
-class RecordedJob : public Recorded {
+class RecordedJob : public Recorded, public RecordedParts {
  public:
   RecordedJob(std::shared_ptr<const Record> record, RecordRules rules, const TaskGraph& graph)
       : record_(std::move(record)), rules_(rules), threads_(graph.threads) {
@@ -56,6 +57,27 @@ class RecordedJob : public Recorded {
     return std::nullopt;
   }
 
+  const std::vector<RecordedPart>& parts(std::uint32_t rank) const override {
+    const std::lock_guard lock(mutex_);
+    return program(rank).parts.all;
+  }
+
+  std::optional<std::uint32_t> part(std::uint32_t rank, const std::string& op,
+                                    std::uint32_t number) const override {
+    const std::lock_guard lock(mutex_);
+    const Program& of = program(rank);
+    const auto found = of.steps.find(op);
+    if (found == of.steps.end() || number == 0 || number > found->second.size()) {
+      return std::nullopt;
+    }
+    const std::uint32_t index = found->second[number - 1];
+    const std::uint32_t entry = host().entries[rank][index];
+    if (entry == kNotSaid) return std::nullopt;
+    const bool computes = host().steps[host().ranks[rank][index]].kind == StepKind::kCompute;
+    const std::uint32_t part = (computes ? of.parts.of_kernels : of.parts.of_entry)[entry];
+    return part == kNotSaid ? std::nullopt : std::optional(part);
+  }
+
   std::string stream_name(std::uint32_t rank, const std::string& stream) const override {
     const std::lock_guard lock(mutex_);
     constexpr std::string_view kNccl = "nccl ";
@@ -74,10 +96,12 @@ class RecordedJob : public Recorded {
     RankSet on;
     bool implied = false;
   };
-  // The program of one rank: the indices of each op's steps, and the names of all steps.
+  // The program of one rank: the indices of each op's steps, the names of all steps, and the parts
+  // of its training steps.
   struct Program {
     std::map<std::string, std::vector<std::uint32_t>> steps;
     std::vector<std::string> names;
+    RankParts parts;
   };
 
   const HostPrograms& host() const {
@@ -125,6 +149,7 @@ const RecordedJob::Program& RecordedJob::program(std::uint32_t rank) const {
   std::vector<std::uint32_t> actors;
   for (const HostThread& thread : threads_) expand(thread.program, rank, actors);
   program.names = names_of(rank);
+  program.parts = rank_parts(*record_, rank);
   if (actors.size() != program.names.size()) return program;  // a setting drops steps
   for (std::uint32_t i = 0; i < actors.size(); ++i) {
     program.steps[actors_[actors[i]].name].push_back(i);
@@ -158,6 +183,7 @@ class EntryNames {
         if (step.kind == StepKind::kWait || step.kind == StepKind::kAwait) {
           return "wait for " + call(index, 1);
         }
+        if (step.kind == StepKind::kRecord) return "end of " + call(index, 1);
         return step.kind == StepKind::kSynchronize ? call(index, 1) : "";
       case EntryKind::kWait:
         if (step.kind != StepKind::kWait && step.kind != StepKind::kAwait) return "";

@@ -75,6 +75,9 @@ class Lanes {
     }
     add_stuck(result);
     for (Lane& lane : result.lanes) sort(lane);
+    if (const auto* parts = dynamic_cast<const RecordedParts*>(graph_.recorded.get())) {
+      add_parts(*parts, result);
+    }
     const auto is_empty = [](const Lane& lane) {
       return lane.slices.empty() && lane.stuck.empty();
     };
@@ -202,6 +205,50 @@ class Lanes {
         stuck.push_back({node.actor, node.k, cycle.count(key(wait.from.op)) > 0, {}});
       }
       stuck.back().waits.push_back(wait);
+    }
+  }
+
+  // Adds the times of the parts of recorded steps. A send can end long after the code that made it,
+  // so it counts only in a part without other ops.
+  void add_parts(const RecordedParts& parts, Timeline& result) const {
+    struct Span {
+      PartSpan all;
+      bool only_sends = true;
+    };
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Span> spans;
+    for (const Lane& lane : result.lanes) {
+      for (const Slice& slice : lane.slices) {
+        const sim::Actor& actor = plan_.actors[slice.actor];
+        if (lane.is_thread && actor.stream.valid()) continue;  // the launch of an op
+        const OpName op = names_.op(slice.actor, slice.k);
+        const auto part = parts.part(lane.rank, op.name, op.number);
+        if (!part) continue;
+        const auto& step = names_.actor(slice.actor).step;
+        const bool sends = step && !step->calls.empty() &&
+                           std::all_of(step->calls.begin(), step->calls.end(), [](const auto& of) {
+                             return of.kind == sim::CallKind::kSend;
+                           });
+        const PartSpan own{lane.rank, parts.parts(lane.rank)[*part], slice.done, slice.begin_ns,
+                           slice.end_ns};
+        const auto [at, is_new] = spans.try_emplace({lane.rank, *part}, Span{own, sends});
+        Span& span = at->second;
+        if (is_new || (sends && !span.only_sends)) continue;
+        if (span.only_sends && !sends) {
+          span = {own, false};
+          continue;
+        }
+        span.all.done = span.all.done && own.done;
+        span.all.begin_ns = std::min(span.all.begin_ns, own.begin_ns);
+        span.all.end_ns = std::max(span.all.end_ns, own.end_ns);
+      }
+    }
+    for (const auto& [key, span] : spans) {
+      PartSpan next = span.all;
+      if (!result.parts.empty() && result.parts.back().rank == next.rank) {
+        next.begin_ns = std::max(next.begin_ns, result.parts.back().end_ns);
+        next.end_ns = std::max(next.end_ns, next.begin_ns);
+      }
+      if (next.end_ns > next.begin_ns || !next.done) result.parts.push_back(next);
     }
   }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/graph/rank_set.hpp"
+#include "models/graph/recorded_parts.hpp"
 #include "models/graph/task_graph.hpp"
 #include "models/result/simulation.hpp"
 
@@ -66,10 +67,20 @@ struct Lane {
   std::vector<StuckOp> stuck;  // in display order: ops on the cycle first, then by progress
 };
 
+/// The time of a part of a recorded rank's training step.
+struct PartSpan {
+  std::uint32_t rank = 0;
+  RecordedPart part;
+  bool done = false;
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+};
+
 struct Timeline {
-  std::int64_t end_ns = 0;  // end of the last progress and of all slices
-  bool quiescent = false;   // whether the run is quiescent with work left
-  std::vector<Lane> lanes;  // sorted by rank; threads before streams; empty lanes are omitted
+  std::int64_t end_ns = 0;        // end of the last progress and of all slices
+  bool quiescent = false;         // whether the run is quiescent with work left
+  std::vector<Lane> lanes;        // sorted by rank; threads before streams; empty lanes are omitted
+  std::vector<PartSpan> parts{};  // of a recorded job; sorted by rank and begin, without overlap
 };
 
 struct TimelineOptions {
