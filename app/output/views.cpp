@@ -106,6 +106,10 @@ std::string drawing_of_end(const models::TaskGraph& graph, const Simulation& sim
       viz::wait_picture(graph, simulation.explanation, all_waits(graph, simulation), !style.all);
   picture.dark = style.dark;
   picture.made_by = style.made_by;
+  picture.model = style.model;
+  picture.font_scale = style.font_scale;
+  picture.aspect = style.aspect;
+  if (!style.title.empty()) picture.title = style.title;
   return viz::wait_for_drawing(picture, format);
 }
 

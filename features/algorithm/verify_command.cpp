@@ -171,7 +171,7 @@ class VerifyRun {
         models::run_network(network, xml ? view.report.slots : models::kUnlimitedSlots);
     viz::Scene scene =
         viz::draw_algorithm(view.algorithm, network, run, view.name + ": who sends what when");
-    scene.set_made_by(made_by(arguments_));
+    scene.finish({.made_by = made_by(arguments_)});
     write_file(*draw_, scene.drawing(viz::picture_format(*draw_)));
   }
 

@@ -10,6 +10,7 @@
 #include "viz/pictures/axis.hpp"
 #include "viz/pictures/palette.hpp"
 #include "viz/pictures/pictures.hpp"
+#include "viz/report/rounded_time.hpp"
 #include "viz/report/text_width.hpp"
 #include "viz/report/words.hpp"
 
@@ -168,8 +169,8 @@ class MemoryPicture {
          Scene::Anchor::kStart, true);
     text(kMargin, y + 30, fmt::format("peak {}", amount(panel.peak)), 11, Scene::Anchor::kStart,
          false);
-    text(kMargin, y + 46, fmt::format("at {}", time_text(panel.peak_ns)), 11, Scene::Anchor::kStart,
-         false);
+    text(kMargin, y + 46, fmt::format("at {}", rounded_time_text(panel.peak_ns)), 11,
+         Scene::Anchor::kStart, false);
     if (limit_ && panel.peak > *limit_) {
       text(kMargin, y + 61, amount(panel.peak - *limit_) + " too much", 11, Scene::Anchor::kStart,
            true, kStrong);
@@ -233,7 +234,7 @@ class MemoryPicture {
   void add_axis(double y) {
     for (const std::int64_t ns : time_ticks(end_ns_, 8)) {
       scene_.add(Scene::Box{.x = x_of(ns), .y = y - kGap, .width = 1, .height = 5, .fill = kGrey});
-      scene_.add(Scene::Text{x_of(ns), y, time_text(ns), 10,
+      scene_.add(Scene::Text{x_of(ns), y, ns == 0 ? "0" : time_text(ns), 10,
                              ns == 0 ? Scene::Anchor::kStart : Scene::Anchor::kMiddle, false,
                              kGreyText});
     }

@@ -228,10 +228,16 @@ class ClassGrid {
   StageGrid run() {
     choose_columns();
     for (const std::vector<models::RankSet>& cells : columns_) add_column(cells);
-    grid_.about.push_back(
-        fmt::format("{} in {} of ranks that do the same{}.", counted(graph_.ranks, "rank"),
-                    class_count_ == 1 ? "1 class" : fmt::format("{} classes", class_count_),
-                    columns_.size() > 1 ? ", in the order in which data pass them" : ""));
+    std::size_t boxes = 0;
+    for (const std::vector<models::RankSet>& cells : columns_) boxes += cells.size();
+    grid_.about.push_back(fmt::format(
+        "{} in {} of ranks that do the same{}.", counted(graph_.ranks, "rank"),
+        class_count_ == 1 ? "1 class" : fmt::format("{} classes", class_count_),
+        boxes > class_count_
+            ? fmt::format(", in {} boxes by their place in the order in which data pass them",
+                          boxes)
+        : columns_.size() > 1 ? ", in the order in which data pass them"
+                              : ""));
     add_flows();
     return std::move(grid_);
   }
@@ -376,6 +382,9 @@ class ClassGrid {
     return counts ? fmt::format("{} x {}", messages, label) : label;
   }
 
+  // Returns the name of a box without the number of its ranks.
+  static std::string name_only(const std::string& name) { return name.substr(0, name.find(" (x")); }
+
   void add_flows() {
     std::map<StageFlow, Sent> sent;
     collect(sent);
@@ -391,7 +400,7 @@ class ClassGrid {
           (flow.from.first + 1 == flow.to.first || flow.to.first + 1 == flow.from.first);
       if (!beside) {
         const std::string whom =
-            flow.from == flow.to ? "each other" : to.cells[flow.to.second].name;
+            flow.from == flow.to ? "each other" : name_only(to.cells[flow.to.second].name);
         from.cells[flow.from.second].lines.push_back(fmt::format("to {}: {}", whom, shown.label));
       }
       if (flow.from != flow.to && (!fold_ || grid_.flows.size() < kMaxGridFlows)) {

@@ -54,6 +54,8 @@ class ActorsPicture {
         style_(style),
         drawing_("tasks") {
     drawing_.set_dark(style.dark);
+    drawing_.set_font_scale(style.font_scale);
+    if (style.aspect > 0) drawing_.set_aspect(style.aspect);
     const std::vector<models::RankSet> alone =
         models::ranks_by_key(ranks, [](std::uint32_t rank) { return rank; });
     if (style.all) {
@@ -283,7 +285,8 @@ class ActorsPicture {
       lines.push_back(fmt::format("Each runs {} times unless it says otherwise.", most_ops_));
     }
     drawing_.set_html(drawing_.root(), "label",
-                      legend_html(title_of(graph_), lines, used, style_.made_by));
+                      legend_html(style_.title.empty() ? title_of(graph_) : style_.title, lines,
+                                  used, style_.made_by, style_.font_scale));
     drawing_.set(drawing_.root(), "labelloc", "t");
     drawing_.set(drawing_.root(), "rankdir", "LR");
     drawing_.set(drawing_.root(), "fontname", "Helvetica");
@@ -377,6 +380,10 @@ class ProgramLanes {
       if (!in_program) actors_of_[plan_.actors[id].rank.value].push_back(id);
     }
     for (std::uint32_t i = 0; i < classes_.size(); ++i) add_class(i);
+    compare_all();
+    for (std::vector<TaskLane>& lanes : lanes_of_) {
+      for (TaskLane& lane : lanes) lanes_.lanes.push_back(std::move(lane));
+    }
     return std::move(lanes_);
   }
 
@@ -409,6 +416,30 @@ class ProgramLanes {
   }
 
   using Templates = std::set<std::uint32_t>;
+  using Peers = std::vector<std::pair<std::uint32_t, std::uint32_t>>;  // rank, peer
+
+  // Names the peers of a class's ranks: "rank 21", "rank + 16" if each rank has one peer at the
+  // same distance, or "one of ranks 16-20, 22-31".
+  static std::string peers_text(const Peers& peers) {
+    std::vector<std::uint32_t> all;
+    std::set<std::uint32_t> ranks;
+    for (const auto& [rank, peer] : peers) {
+      all.push_back(peer);
+      ranks.insert(rank);
+    }
+    const std::int64_t distance =
+        std::int64_t{peers.front().second} - std::int64_t{peers.front().first};
+    const bool one_distance = std::all_of(peers.begin(), peers.end(), [&](const auto& pair) {
+      return std::int64_t{pair.second} - std::int64_t{pair.first} == distance;
+    });
+    if (ranks.size() > 1 && one_distance) {
+      return distance < 0 ? fmt::format("rank - {}", -distance)
+                          : fmt::format("rank + {}", distance);
+    }
+    const models::RankSet set(all);
+    if (ranks.size() == 1 || set.size() == 1) return class_name(set);
+    return "one of ranks " + short_ranges({set.begin(), set.end()});
+  }
 
   // Collects the peers of each class of ranks, per template.
   void collect_peers() {
@@ -420,12 +451,14 @@ class ProgramLanes {
         const sim::Channel& channel = plan_.channels[plan_.calls[call].channel];
         const bool sends = plan_.calls[call].kind == sim::CallKind::kSend;
         auto& peers = peers_[{index, lowered_.actor_template[id]}][sends ? "to" : "from"];
+        const std::uint32_t rank = plan_.actors[id].rank.value;
         if (!plan_.calls[call].from_any()) {
-          peers.push_back(plan_.communicator_ranks[sends ? channel.to : channel.from].value);
+          peers.emplace_back(rank,
+                             plan_.communicator_ranks[sends ? channel.to : channel.from].value);
         }
         for (std::uint32_t i = channel.sources; i < channel.sources_end; ++i) {
           const sim::Channel& source = plan_.channels[plan_.sources[i]];
-          peers.push_back(plan_.communicator_ranks[source.from].value);
+          peers.emplace_back(rank, plan_.communicator_ranks[source.from].value);
         }
       }
     }
@@ -446,33 +479,86 @@ class ProgramLanes {
     }
     if (lanes.empty()) lanes.push_back({"", "does nothing", {}});
     lanes.front().name = class_name(classes_[index]);
-    compare(own, lanes);
-    for (TaskLane& lane : lanes) lanes_.lanes.push_back(std::move(lane));
+    lanes_of_.push_back(std::move(lanes));
     templates_.push_back(std::move(own));
   }
 
-  // Compares `own` with the most similar class above it: marks the steps that only `own` has, and
-  // notes the names of missing steps.
-  void compare(const Templates& own, std::vector<TaskLane>& lanes) {
-    std::size_t fewest = own.size();
-    std::uint32_t nearest = models::kNoIndex;
-    for (std::uint32_t i = 0; i < templates_.size(); ++i) {
-      const std::size_t differences =
-          missing(own, templates_[i]).size() + missing(templates_[i], own).size();
-      if (differences >= fewest) continue;
-      fewest = differences;
-      nearest = i;
+  // Compares each class with the most similar class of more ranks, or of as many and above it, at
+  // the same position of the pipeline: ranks of other positions differ as a rule.
+  void compare_all() {
+    const std::vector<std::uint32_t> positions = models::rank_positions(lowered_);
+    const std::vector<std::vector<TaskLane>> originals = lanes_of_;
+    for (std::size_t own = 0; own < classes_.size(); ++own) {
+      std::size_t fewest = templates_[own].size();
+      std::size_t nearest = classes_.size();
+      for (std::size_t i = 0; i < classes_.size(); ++i) {
+        const bool larger = classes_[i].size() > classes_[own].size() ||
+                            (classes_[i].size() == classes_[own].size() && i < own);
+        if (!larger || positions[classes_[i][0]] != positions[classes_[own][0]]) continue;
+        const std::size_t differences = missing(templates_[own], templates_[i]).size() +
+                                        missing(templates_[i], templates_[own]).size();
+        if (differences >= fewest) continue;
+        fewest = differences;
+        nearest = i;
+      }
+      if (nearest < classes_.size()) compare(own, nearest, originals[nearest]);
     }
-    if (nearest == models::kNoIndex) return;
-    const std::vector<std::uint32_t> more = missing(templates_[nearest], own);
+  }
+
+  // Marks the steps of class `own` that class `other` lacks, and adds the missing ones in their
+  // places.
+  void compare(std::size_t own, std::size_t other, const std::vector<TaskLane>& lanes_of_other) {
+    std::vector<TaskLane>& lanes = lanes_of_[own];
+    const std::vector<std::uint32_t> more = missing(templates_[other], templates_[own]);
     for (TaskLane& lane : lanes) mark(more, lane.steps);
-    std::string note = "compared with " + class_name(classes_[nearest]);
-    const std::vector<std::uint32_t> without = missing(own, templates_[nearest]);
+    const std::vector<std::uint32_t> without = missing(templates_[own], templates_[other]);
+    std::string note = "compared with " + class_name(classes_[other]);
     for (std::size_t i = 0; i < without.size(); ++i) {
       note += (i == 0 ? ", without " : ", ") + name_of_template_.at(without[i]);
     }
+    for (std::size_t i = 0; i < std::min(lanes.size(), lanes_of_other.size()); ++i) {
+      add_missing(without, lanes_of_other[i].steps, lanes[i].steps);
+    }
     std::string& shown = lanes.front().note;
     shown += (shown.empty() ? "" : "; ") + note;
+  }
+
+  static bool has_step(const LaneStep& in, std::uint32_t number) {
+    if (in.parts.empty()) return in.number == number && !in.missing;
+    return std::any_of(in.parts.begin(), in.parts.end(),
+                       [&](const LaneStep& part) { return has_step(part, number); });
+  }
+
+  static bool has_step_of(const LaneStep& in, const LaneStep& of) {
+    if (of.parts.empty()) return has_step(in, of.number);
+    return std::any_of(of.parts.begin(), of.parts.end(),
+                       [&](const LaneStep& part) { return has_step_of(in, part); });
+  }
+
+  // Adds the steps in `without` to `own`, each after the step or loop that precedes it in `steps`.
+  static void add_missing(const std::vector<std::uint32_t>& without,
+                          const std::vector<LaneStep>& steps, std::vector<LaneStep>& own) {
+    std::size_t next = 0;  // index in `own` after the last step or loop that both have
+    for (const LaneStep& step : steps) {
+      if (step.parts.empty() && std::binary_search(without.begin(), without.end(), step.number)) {
+        LaneStep ghost = step;
+        ghost.missing = true;
+        // Its peers are those of the other class.
+        std::erase_if(ghost.lines, [](const std::string& line) {
+          return line.starts_with("to ") || line.starts_with("from ");
+        });
+        own.insert(own.begin() + static_cast<std::ptrdiff_t>(next), std::move(ghost));
+        ++next;
+        continue;
+      }
+      const auto found = std::find_if(own.begin(), own.end(),
+                                      [&](const LaneStep& of) { return has_step_of(of, step); });
+      if (found == own.end()) continue;
+      if (!step.parts.empty() && !found->parts.empty()) {
+        add_missing(without, step.parts, found->parts);
+      }
+      next = static_cast<std::size_t>(found - own.begin()) + 1;
+    }
   }
 
   // Returns the elements of `of` that are not in `in`.
@@ -503,8 +589,9 @@ class ProgramLanes {
     step.number = number;
     step.lines.push_back(names_.name(id));
     if (plan_.actors[id].stream.valid()) step.lines.push_back("on " + names_.stream_of(id));
-    for (const auto& [word, ranks] : peers_[{index, number}]) {
-      step.lines.push_back(fmt::format("{} {}", word, class_name(models::RankSet(ranks))));
+    for (const auto& [word, peers] : peers_[{index, number}]) {
+      if (peers.empty()) continue;
+      step.lines.push_back(fmt::format("{} {}", word, peers_text(peers)));
     }
     step.tip = names_.name(id);
     const auto& of = names_.actor(id).step;
@@ -674,10 +761,9 @@ class ProgramLanes {
   std::vector<std::uint32_t> class_of_rank_;
   std::vector<std::vector<sim::ThreadId>> threads_of_;  // threads with programs, by rank
   std::vector<std::vector<ActorId>> actors_of_;         // actors without a program, by rank
-  std::map<std::pair<std::uint32_t, std::uint32_t>,
-           std::map<std::string, std::vector<std::uint32_t>>>
-      peers_;
-  std::vector<Templates> templates_;  // templates of the classes added so far
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::map<std::string, Peers>> peers_;
+  std::vector<Templates> templates_;  // templates of each class, and its lanes
+  std::vector<std::vector<TaskLane>> lanes_of_;
   std::map<std::uint32_t, std::string> name_of_template_;
   TaskLanes lanes_;
 };
@@ -689,8 +775,7 @@ std::string draw_tasks(const models::TaskGraph& graph, const models::Lowered& lo
                        PictureFormat format) {
   const auto drawn = [&](const TaskLanes& lanes) {
     Scene scene = draw_lanes(lanes, style.all);
-    scene.set_dark(style.dark);
-    scene.set_made_by(style.made_by);
+    scene.finish(style);
     return scene.drawing(format);
   };
   if (graph.pipeline) {

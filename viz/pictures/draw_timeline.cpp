@@ -1,17 +1,22 @@
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "models/characters.hpp"
+#include "models/result/idle.hpp"
 #include "viz/pictures/axis.hpp"
 #include "viz/pictures/palette.hpp"
 #include "viz/pictures/pictures.hpp"
 #include "viz/pictures/slice_look.hpp"
 #include "viz/report/report_lines.hpp"
+#include "viz/report/rounded_time.hpp"
 #include "viz/report/text_width.hpp"
 #include "viz/report/timeline_facts.hpp"
 #include "viz/report/wait_words.hpp"
@@ -27,13 +32,18 @@ using models::WorkKind;
 
 // Sizes, in pixels.
 constexpr double kTimelineMargin = 16;
-constexpr double kRow = 22;  // maximum height of a row
+constexpr double kRow = 22;     // maximum height of a row
+constexpr double kMaxRow = 44;  // the same in a picture with a given aspect
 constexpr double kMinRow = 1.75;
 constexpr double kRowOfText = 15;  // minimum height for text in bars
 constexpr double kRankGap = 10;    // gap between ranks
 constexpr double kLabelSize = 11;  // text in bars, and names
 constexpr double kMaxNames = 240;
 constexpr double kHangShare = 0.3;      // share of the width for stuck ops
+constexpr std::size_t kMaxOwnRows = 8;  // maximum number of ranks on cycles that share no rows
+constexpr double kAboutLine = 16;
+constexpr double kCompactTop = 58;  // top of the rows if the page has several timelines
+constexpr const char* kPartsName = "steps";
 constexpr double kThinnestSlice = 0.7;  // minimum width of a drawn slice
 // A lane with only narrow slices gets a row if it works during at least 1 / kMinShare of the run.
 constexpr std::int64_t kMinShare = 50;
@@ -41,8 +51,45 @@ constexpr std::int64_t kMinShare = 50;
 /// Ranks that share their rows.
 struct RankRows {
   std::vector<std::uint32_t> ranks;
-  std::vector<const Lane*> lanes;  // lanes of the first rank
+  std::vector<const Lane*> lanes;         // lanes of the first rank
+  std::vector<models::PartSpan> parts{};  // parts of recorded steps of the first rank
+
+  std::size_t rows() const { return lanes.size() + (parts.empty() ? 0 : 1); }
 };
+
+// Returns texts that differ only in their numbers as one text: "rank 3" and "rank 7" as "rank
+// 3..7". Returns the first of other texts.
+std::string merged_numbers(const std::vector<std::string>& texts) {
+  const std::string skeleton = models::without_numbers(texts.front());
+  std::vector<std::pair<std::string, std::string>> ends;  // first and last text of each number
+  for (const std::string& text : texts) {
+    if (models::without_numbers(text) != skeleton) return texts.front();
+    std::size_t index = 0;
+    for (std::size_t at = 0; at < text.size(); ++index) {
+      while (at < text.size() && !models::is_digit(text[at])) ++at;
+      std::size_t end = at;
+      while (end < text.size() && models::is_digit(text[end])) ++end;
+      if (end == at) break;
+      const std::string number = text.substr(at, end - at);
+      if (index == ends.size()) ends.emplace_back(number, number);
+      ends[index].second = number;
+      at = end;
+    }
+  }
+  std::string result;
+  std::size_t index = 0;
+  const std::string& text = texts.front();
+  for (std::size_t at = 0; at < text.size();) {
+    if (!models::is_digit(text[at])) {
+      result += text[at++];
+      continue;
+    }
+    while (at < text.size() && models::is_digit(text[at])) ++at;
+    const auto& [first, last] = ends[index++];
+    result += first == last ? first : fmt::format("{}..{}", first, last);
+  }
+  return result;
+}
 
 class TimelinePicture {
  public:
@@ -57,16 +104,22 @@ class TimelinePicture {
         look_(graph, run.lowered),
         missing_(missing_ranks(run.explanation)),
         scene_(0, 0, "") {
+    for (const models::Wait& wait : run.explanation.cycle) own_rows_.insert(wait.from.rank);
     for (const std::vector<models::Wait>& cycle : run.explanation.other_cycles) {
-      for (const models::Wait& wait : cycle) cyclic_.insert(party_text(wait.from));
+      for (const models::Wait& wait : cycle) {
+        cyclic_.insert(party_text(wait.from));
+        own_rows_.insert(wait.from.rank);
+      }
     }
+    if (own_rows_.size() > kMaxOwnRows) own_rows_.clear();
     group_ranks(!style.all);
     hangs_ = end_ns_ == timeline.end_ns && timeline.quiescent &&
              std::any_of(timeline.lanes.begin(), timeline.lanes.end(),
                          [](const Lane& lane) { return !lane.stuck.empty(); });
   }
 
-  Scene run() {
+  /// Chooses the rows. `pictures`: number of timelines on the page.
+  void measure(std::size_t pictures) {
     if (row_count() > kMaxRows && !style_.all) leave_out_all_but_work();
     const std::size_t most = style_.all ? kMaxAllRows : kMaxRows;
     if (row_count() > most) {
@@ -77,10 +130,27 @@ class TimelinePicture {
               "in --ranks 0..3",
               row_count(), most));
     }
-    choose_scales();
+    is_compact_ = pictures > 1;
+    choose_about();
+    choose_scales(static_cast<double>(pictures));
+  }
+
+  double left() const { return left_; }
+  std::int64_t end_ns() const { return end_ns_; }
+  bool hangs() const { return hangs_; }
+
+  /// Uses the same scale as other timelines. `left`: position of the first moment; `end_ns`: the
+  /// last moment; `hangs`: whether a timeline needs space for stuck ops.
+  void share_scale(double left, std::int64_t end_ns, bool hangs) {
+    left_ = left;
+    scale_ns_ = end_ns;
+    scale_x_ = hangs ? right_ - (right_ - left_) * kHangShare : right_;
+    end_x_ = x_of(end_ns_);
+  }
+
+  Scene draw() {
     look_at_slices();
     scene_ = Scene(style_.width, bottom_ + 34, headline(graph_, run_.explanation));
-    scene_.set_dark(style_.dark);
     add_head();
     add_axis();
     double y = top_;
@@ -89,6 +159,7 @@ class TimelinePicture {
       y += rank_height(rank);
     }
     add_end();
+    for (Scene::Box& label : wait_labels_) scene_.add(std::move(label));
     return std::move(scene_);
   }
 
@@ -133,7 +204,9 @@ class TimelinePicture {
   void leave_out(RankRows& rank) {
     std::vector<const Lane*> lanes;
     for (const Lane* lane : rank.lanes) {
-      if (shows_something(*lane)) lanes.push_back(lane);
+      const bool shown =
+          lane->is_thread ? shows_something(*lane) : shown_streams_.count(lane->name) > 0;
+      if (shown) lanes.push_back(lane);
     }
     if (lanes.empty()) return;  // keeps at least one row per rank
     left_out_ += (rank.lanes.size() - lanes.size()) * rank.ranks.size();
@@ -147,6 +220,12 @@ class TimelinePicture {
       const std::uint32_t rank = timeline_.lanes[begin].rank;
       RankRows rows{{rank}, {}};
       std::string key;
+      for (const models::PartSpan& part : timeline_.parts) {
+        if (part.rank != rank) continue;
+        rows.parts.push_back(part);
+        key +=
+            fmt::format("{} {} {} {}\n", part_label(part), part.begin_ns, part.end_ns, part.done);
+      }
       std::size_t end = begin;
       for (; end < timeline_.lanes.size() && timeline_.lanes[end].rank == rank; ++end) {
         rows.lanes.push_back(&timeline_.lanes[end]);
@@ -160,14 +239,25 @@ class TimelinePicture {
         key += fmt::format("\ndied {} {}", death->time_ns, death->what);
       }
       if (missing_.count(rank) > 0) key += fmt::format("\nguilty {}", rank);
+      if (own_rows_.count(rank) > 0) key += fmt::format("\non a cycle {}", rank);
       const auto [found, is_new] = known.emplace(fold ? key : std::to_string(rank), groups_.size());
       if (is_new) {
+        for (const Lane* lane : rows.lanes) alike_[lane] = {lane};
         groups_.push_back(std::move(rows));
       } else {
         groups_[found->second].ranks.push_back(rank);
+        for (std::size_t i = 0; i < rows.lanes.size(); ++i) {
+          alike_[groups_[found->second].lanes[i]].push_back(rows.lanes[i]);
+        }
       }
     }
     if (!fold) return;
+    // A stream has a row on all ranks or on none: a stream without a row would look unused.
+    for (const RankRows& rank : groups_) {
+      for (const Lane* lane : rank.lanes) {
+        if (!lane->is_thread && shows_something(*lane)) shown_streams_.insert(lane->name);
+      }
+    }
     for (RankRows& rank : groups_) leave_out(rank);
   }
 
@@ -179,54 +269,71 @@ class TimelinePicture {
   }
 
   std::string label(sim::ActorId actor, std::uint32_t k) const {
-    return models::op_label(graph_, run_.lowered, actor, k);
+    return op_name(graph_, run_.lowered, actor, k);
+  }
+
+  // Returns the line of an op in the user's program in brackets; empty if it is unknown.
+  std::string place(sim::ActorId actor) const {
+    const auto& step = graph_.actors[run_.lowered.actor_template[actor]].step;
+    return !step || step->at.empty() ? "" : fmt::format(" ({})", models::printable(step->at));
   }
 
   std::size_t row_count() const {
     std::size_t rows = 0;
-    for (const RankRows& rank : groups_) rows += rank.lanes.size();
+    for (const RankRows& rank : groups_) rows += rank.rows();
     return rows;
   }
 
   double rank_height(const RankRows& rank) const {
-    return row_ * static_cast<double>(rank.lanes.size()) + gap_;
+    return row_ * static_cast<double>(rank.rows()) + gap_;
   }
 
-  static std::string name_of(const Lane& lane) {
-    return lane.is_thread ? lane.name + " (host)" : lane.name;
+  std::string name_of(const Lane& lane) const {
+    if (lane.is_thread) return lane.name + " (host)";
+    const std::string recorded =
+        graph_.recorded ? graph_.recorded->stream_name(lane.rank, lane.name) : "";
+    return recorded.empty() ? lane.name : recorded;
   }
 
   static std::string name_of(const RankRows& rank) {
     return class_name(models::RankSet(rank.ranks));
   }
 
-  void choose_scales() {
+  void choose_scales(double pictures) {
     double names = 0;
     double ranks = 0;
     for (const RankRows& rank : groups_) {
       ranks = std::max(ranks, text_width(name_of(rank), kLabelSize + 1));
+      if (!rank.parts.empty()) names = std::max(names, text_width(kPartsName, kLabelSize));
       for (const Lane* lane : rank.lanes) {
         names = std::max(names, text_width(name_of(*lane), kLabelSize));
       }
     }
-    choose_rows();
+    choose_rows(pictures);
     rank_width_ = std::min(ranks * 1.1 + 12, kMaxNames);
     name_width_ = has_text() ? std::min(names + 12, kMaxNames) : 8;
     left_ = kTimelineMargin + rank_width_ + name_width_;
     right_ = style_.width - kTimelineMargin;
-    end_x_ = hangs_ ? right_ - (right_ - left_) * kHangShare : right_;
+    scale_ns_ = end_ns_;
+    scale_x_ = hangs_ ? right_ - (right_ - left_) * kHangShare : right_;
+    end_x_ = scale_x_;
     bottom_ = top_ - kRankGap;
     for (const RankRows& rank : groups_) bottom_ += rank_height(rank);
   }
 
-  // Chooses the height of rows: kRow, or less if the rows would not fit a page.
-  void choose_rows() {
+  // Chooses the height of rows: kRow, or less if the rows would not fit a page. With an aspect, the
+  // rows fill the picture.
+  void choose_rows(double pictures) {
     const auto rows = static_cast<double>(row_count());
     const auto groups = static_cast<double>(groups_.size());
-    const double space = kPageHeight - top_ - 60;
-    if (!style_.all && rows * kRow + groups * kRankGap > space) {
+    const double page = style_.aspect > 0 ? style_.width / style_.aspect : kPageHeight;
+    const double most = style_.aspect > 0 ? kMaxRow : kRow;
+    const double space = std::max(page / pictures - top_ - 60, 1.0);
+    if (!style_.all && rows * most + groups * kRankGap > space) {
       gap_ = std::min(kRankGap, 0.25 * space / groups);
-      row_ = std::clamp((space - groups * gap_) / rows, kMinRow, kRow);
+      row_ = std::clamp((space - groups * gap_) / rows, kMinRow, most);
+    } else if (style_.aspect > 0) {
+      row_ = most;
     }
     bar_ = row_ < 6 ? row_ : row_ * 0.77;
   }
@@ -234,10 +341,10 @@ class TimelinePicture {
   bool has_text() const { return row_ >= kRowOfText; }
 
   double x_of(std::int64_t ns) const {
-    if (end_ns_ <= begin_ns_) return left_;
-    const double share = static_cast<double>(std::clamp(ns, begin_ns_, end_ns_) - begin_ns_) /
-                         static_cast<double>(end_ns_ - begin_ns_);
-    return left_ + (end_x_ - left_) * share;
+    if (scale_ns_ <= begin_ns_) return left_;
+    const double share = static_cast<double>(std::clamp(ns, begin_ns_, scale_ns_) - begin_ns_) /
+                         static_cast<double>(scale_ns_ - begin_ns_);
+    return left_ + (scale_x_ - left_) * share;
   }
 
   bool is_in_view(const Slice& slice) const {
@@ -247,6 +354,10 @@ class TimelinePicture {
 
   void look_at_slices() {
     for (const RankRows& rank : groups_) {
+      for (const models::PartSpan& part : rank.parts) {
+        const auto kind = part.part.kind;
+        if (kind != models::RecordedPart::Kind::kOptimizer) look_.see_kind(kind_of(kind));
+      }
       for (const Lane* lane : rank.lanes) {
         for (const Slice& slice : lane->slices) {
           if (slice.work_ns >= slice.end_ns || !is_in_view(slice)) continue;
@@ -256,21 +367,59 @@ class TimelinePicture {
     }
   }
 
-  void add_head() {
-    scene_.add_head({});
+  double about_width() const { return style_.width - 2 * kTimelineMargin; }
+
+  // Chooses the text below the title: how far the run came, why it ended, and notes, on two lines
+  // if one is too short.
+  void choose_about() {
     std::string about = fmt::format("{}, {} of {} done", counted(graph_.ranks, "rank"),
                                     grouped(run_.explanation.ops_done),
                                     counted(run_.explanation.ops_expected, "op"));
     std::string reason = first_reason(run_.explanation);
     if (reason.starts_with("The cycle")) reason.front() = 't';
     if (!reason.empty()) about += "; " + reason;
+    std::vector<std::string> notes;
     const std::string idle = idle_text(graph_, run_, timeline_);
-    if (!idle.empty()) about += "; " + idle;
+    if (!idle.empty()) notes.push_back(idle);
+    if (!style_.model.empty()) notes.push_back(style_.model);
     if (left_out_ > 0) {
-      about += fmt::format("; {} without work left out (--all)", counted(left_out_, "row"));
+      notes.push_back(fmt::format("{} without work left out (--all)", counted(left_out_, "row")));
     }
-    const double space = style_.width - 2 * kTimelineMargin;
-    scene_.add_fitted({kTimelineMargin, 46, about, fitting_size(about, 12, 9.5, space)}, space);
+    const std::string rest = fmt::format("{}", fmt::join(notes, "; "));
+    const std::string all = rest.empty() ? about : about + "; " + rest;
+    about_ = {all};
+    if (is_compact_) {  // one line with the title and the most important fact
+      about_ = {notes.empty() || !reason.empty() ? reason : notes.front()};
+      top_ = kCompactTop;
+      return;
+    }
+    if (!rest.empty() && text_width(all, 9.5) > about_width()) about_ = {about, capitalized(rest)};
+    top_ += kAboutLine * static_cast<double>(about_.size() - 1);
+  }
+
+  void add_head() {
+    constexpr double kHeadSize = 13;
+    if (is_compact_) {
+      const std::string head = headline(graph_, run_.explanation);
+      const double left = kTimelineMargin + text_width(head, kHeadSize) * 1.15 + 14;
+      scene_.add(Scene::Text{kTimelineMargin, 12, head, kHeadSize, Scene::Anchor::kStart, true});
+      scene_.add_fitted({left, 12, about_.front(), 11}, style_.width - kTimelineMargin - left);
+      add_legend(24);
+      return;
+    }
+    scene_.add_head({});
+    double size = 12;
+    for (const std::string& line : about_) {
+      size = std::min(size, fitting_size(line, 12, 9.5, about_width()));
+    }
+    for (std::size_t i = 0; i < about_.size(); ++i) {
+      const double y = 46 + kAboutLine * static_cast<double>(i);
+      scene_.add_fitted({kTimelineMargin, y, about_[i], size}, about_width());
+    }
+    add_legend(62 + kAboutLine * static_cast<double>(about_.size() - 1));
+  }
+
+  void add_legend(double y) {
     bool waits = hangs_;
     for (const RankRows& rank : groups_) {
       for (const Lane* lane : rank.lanes) {
@@ -283,12 +432,17 @@ class TimelinePicture {
     const auto add_key = [&](Scene::Box box, const std::string& name) {
       const double width = 21 + text_width(name, kLabelSize) + 16;
       if (x + width > style_.width) return;  // no space in a narrow picture
-      x = scene_.add_key(x, 62, std::move(box), name);
+      x = scene_.add_key(x, y, std::move(box), name);
     };
     for (const SliceLook::Key& key : look_.legend()) {
       const SliceColour colour = shaded_colour(key.kind, key.shade);
       add_key({.fill = colour.fill, .stroke = kInk, .stroke_width = 0.5}, key.name);
     }
+    bool idle = false;
+    for (const RankRows& rank : groups_) {
+      for (const Lane* lane : rank.lanes) idle = idle || shows_idle(*lane);
+    }
+    if (idle) add_key({.fill = kRule}, "idle");
     if (waits) {
       add_key({.fill = "#ffffff", .stroke = kGrey, .stroke_width = 0.8, .hatched = true}, "waits");
     }
@@ -301,13 +455,13 @@ class TimelinePicture {
   void add_axis() {
     scene_.add(
         Scene::Box{.x = left_, .y = top_ - 8, .width = right_ - left_, .height = 1, .fill = kGrey});
-    for (const std::int64_t after : time_ticks(end_ns_ - begin_ns_, 8)) {
+    for (const std::int64_t after : time_ticks(scale_ns_ - begin_ns_, 8)) {
       const std::int64_t ns = begin_ns_ + after;
       const double x = x_of(ns);
       scene_.add(Scene::Box{
           .x = x, .y = top_ - 8, .width = 1, .height = bottom_ - top_ + 12, .fill = kRule});
       if (hangs_ && x > end_x_ - 40) continue;  // the end of the run has a label there
-      const std::string text = time_text(ns);
+      const std::string text = ns == 0 ? "0" : time_text(ns);
       const double last = style_.width - 2 - text_width(text, 10) / 2;
       scene_.add(Scene::Text{std::min(x, last), bottom_ + 14, text, 10,
                              after == 0 ? Scene::Anchor::kStart : Scene::Anchor::kMiddle, false,
@@ -319,6 +473,10 @@ class TimelinePicture {
     const auto missing = missing_.find(rank.ranks.front());
     add_rank_name(rank, y, missing != missing_.end());
     const double begin = y;
+    if (!rank.parts.empty()) {
+      add_parts(rank, y);
+      y += row_;
+    }
     for (const Lane* lane : rank.lanes) {
       if (has_text()) {
         scene_.add_fitted(
@@ -330,6 +488,7 @@ class TimelinePicture {
                               .height = 0.5,
                               .fill = kRule});
       }
+      if (shows_idle(*lane)) add_idle(*lane, y + (row_ - bar_) / 2);
       add_lane(*lane, y + (row_ - bar_) / 2, died(lane->rank));
       y += row_;
     }
@@ -346,15 +505,95 @@ class TimelinePicture {
     }
   }
 
+  static WorkKind kind_of(models::RecordedPart::Kind kind) {
+    switch (kind) {
+      case models::RecordedPart::Kind::kForward:
+        return WorkKind::kForward;
+      case models::RecordedPart::Kind::kBackward:
+        return WorkKind::kBackward;
+      case models::RecordedPart::Kind::kOptimizer:
+        break;
+    }
+    return WorkKind::kOverlapped;
+  }
+
+  // Returns "F3", "B3" or "step".
+  static std::string part_label(const models::PartSpan& span) {
+    const models::RecordedPart& part = span.part;
+    if (part.kind == models::RecordedPart::Kind::kOptimizer) return "step";
+    return fmt::format("{}{}", part.kind == models::RecordedPart::Kind::kForward ? 'F' : 'B',
+                       part.number);
+  }
+
+  // Adds the row of a recorded rank that shows its forwards, backwards and optimizer steps.
+  void add_parts(const RankRows& rank, double y) {
+    if (has_text()) {
+      scene_.add_fitted({left_ - 8, y + row_ / 2, kPartsName, kLabelSize, Scene::Anchor::kEnd},
+                        name_width_ - 10);
+    }
+    for (const models::PartSpan& span : rank.parts) {
+      if (span.begin_ns > end_ns_ || span.end_ns < begin_ns_) continue;
+      const models::RecordedPart& part = span.part;
+      const SliceColour colour = shaded_colour(kind_of(part.kind), 0);
+      const double begin = x_of(span.begin_ns);
+      const double end = span.done || !hangs_ ? x_of(span.end_ns) : end_x_;
+      Scene::Box box{.x = begin,
+                     .y = y + (row_ - bar_) / 2,
+                     .width = std::max(end - begin, kThinnestSlice),
+                     .height = bar_,
+                     .fill = colour.fill,
+                     .stroke = kInk,
+                     .stroke_width = 0.5};
+      box.ink = colour.ink;
+      const std::string label = part_label(span);
+      if (has_text()) box.label = fitted(label, kLabelSize, box.width - 3);
+      if (box.label != label) box.label.clear();
+      box.tip =
+          fmt::format("{}{} of iteration {}: {} to {}", label,
+                      part.at.empty() ? "" : fmt::format(" ({})", part.at), part.iteration + 1,
+                      time_text(span.begin_ns), span.done ? time_text(span.end_ns) : "no end");
+      if (box.width < 3) box.stroke.clear();
+      scene_.add(std::move(box));
+    }
+  }
+
   // Adds the name of a rank. If rows are low, skips names that would overlap.
   void add_rank_name(const RankRows& rank, double y, bool missing) {
     constexpr double kMin = 13;  // minimum distance between names
     const double middle = y + row_ / 2;
     if (name_y_ > 0 && middle < name_y_ + kMin) return;
     name_y_ = middle;
-    scene_.add_fitted({kTimelineMargin, middle, name_of(rank), kLabelSize + 1,
+    const std::string name = name_of(rank);
+    const double width = (rank_width_ - 8) / 1.1;
+    scene_.add_fitted({kTimelineMargin, middle, name, fitting_size(name, kLabelSize + 1, 8, width),
                        Scene::Anchor::kStart, true, missing ? kStrong : kInk},
-                      (rank_width_ - 8) / 1.1);
+                      width);
+  }
+
+  static bool computes(const Slice& slice) {
+    return slice.kind <= WorkKind::kOverlapped && slice.work_ns < slice.end_ns;
+  }
+
+  // Whether the idle time of a lane is gray: the bubble of a schedule that completes.
+  bool shows_idle(const Lane& lane) const {
+    return graph_.pipeline && run_.explanation.verdict == sim::Verdict::kCompleted &&
+           std::any_of(lane.slices.begin(), lane.slices.end(), computes);
+  }
+
+  // Adds the gray background of a lane that computes, whose tooltip has its idle share.
+  void add_idle(const Lane& lane, double y) {
+    std::vector<models::Interval> busy;
+    for (const Slice& slice : lane.slices) {
+      if (computes(slice)) busy.push_back({slice.work_ns, slice.end_ns});
+    }
+    const double share = 100 - 100 * static_cast<double>(models::covered_ns(busy)) /
+                                   static_cast<double>(timeline_.end_ns);
+    scene_.add(Scene::Box{.x = left_,
+                          .y = y,
+                          .width = end_x_ - left_,
+                          .height = bar_,
+                          .fill = kRule,
+                          .tip = fmt::format("idle {:.1f} %", share)});
   }
 
   // Marks a rank that other ranks wait for in vain.
@@ -371,8 +610,16 @@ class TimelinePicture {
 
   void add_lane(const Lane& lane, double y, const models::DeathReport* death) {
     double drawn = left_;  // right edge of the last drawn slice
-    for (const Slice& slice : lane.slices) {
+    for (std::size_t i = 0; i < lane.slices.size(); ++i) {
+      const Slice& slice = lane.slices[i];
       if (is_idle(run_, slice) || !is_in_view(slice)) continue;
+      const std::size_t last = last_of_action(lane, i);
+      if (last > i) {
+        add_action(slice, lane.slices[last], y);
+        drawn = x_of(lane.slices[last].end_ns);
+        i = last;
+        continue;
+      }
       const bool ended = slice.done || death != nullptr;
       const double end = ended ? x_of(slice.end_ns) : still_end(slice);
       // Skips a slice that is too thin to see next to the slice before it.
@@ -386,6 +633,63 @@ class TimelinePicture {
     add_still(lane, y);
   }
 
+  // Returns the action that a slice is a part of, such as "0F7" of "attention of 0F7"; empty if it
+  // is a whole action, or none.
+  std::string action_of(const Slice& slice) const {
+    if (!graph_.pipeline || slice.kind > WorkKind::kOverlapped || !slice.done) return "";
+    const std::string whole = label(slice.actor, slice.k);
+    const std::size_t of = whole.rfind(" of ");
+    return of == std::string::npos ? "" : whole.substr(of + 4);
+  }
+
+  // Returns the index of the last of the consecutive parts of one action, from `first` on, if they
+  // are too narrow to see one by one; else `first`.
+  std::size_t last_of_action(const Lane& lane, std::size_t first) const {
+    constexpr double kNarrow = 6;
+    const Slice& begin = lane.slices[first];
+    const double width = x_of(begin.end_ns) - x_of(begin.begin_ns);
+    if (width >= kNarrow) return first;
+    const std::string action = action_of(begin);
+    if (action.empty()) return first;
+    std::size_t last = first;
+    std::size_t parts = 1;
+    for (std::size_t i = first + 1; i < lane.slices.size(); ++i) {
+      const Slice& next = lane.slices[i];
+      if (is_idle(run_, next)) continue;
+      if (next.kind != begin.kind || action_of(next) != action) break;
+      last = i;
+      ++parts;
+    }
+    const double all = x_of(lane.slices[last].end_ns) - x_of(begin.begin_ns);
+    return all < kNarrow * static_cast<double>(parts) ? last : first;
+  }
+
+  // Adds the parts of an action from `first` to `last` as one box.
+  void add_action(const Slice& first, const Slice& last, double y) {
+    const std::string name = action_of(first);
+    const SliceColour colour = look_.colour(first);
+    const double begin = x_of(first.begin_ns);
+    Scene::Box box{.x = begin,
+                   .y = y,
+                   .width = std::max(x_of(last.end_ns) - begin, kThinnestSlice),
+                   .height = bar_,
+                   .fill = colour.fill,
+                   .stroke = kInk,
+                   .stroke_width = 0.5};
+    box.ink = colour.ink;
+    box.tip = fmt::format("{}: {} to {}", name, time_text(first.begin_ns), time_text(last.end_ns));
+    const std::string number = name.substr(name.find_last_not_of("0123456789") + 1);
+    constexpr double kSmallLabel = 8;
+    for (const double size : {kSmallLabel, kLabelSize}) {
+      if (!has_text() || text_width(number, size) > box.width - 2) continue;
+      box.label = number;
+      box.size = size;
+    }
+    if (box.width < 6 || bar_ < 8) box.stroke_width = 0.2;
+    if (box.width < 3 || bar_ < 4) box.stroke.clear();
+    scene_.add(std::move(box));
+  }
+
   // Returns the right edge of a slice that never ends; a waiting slice extends to the right edge of
   // the picture.
   double still_end(const Slice& slice) const {
@@ -393,7 +697,8 @@ class TimelinePicture {
   }
 
   std::string tip_of(const Slice& slice) const {
-    std::string tip = fmt::format("{}: {}", label(slice.actor, slice.k), time_text(slice.begin_ns));
+    std::string tip = fmt::format("{}{}: {}", label(slice.actor, slice.k), place(slice.actor),
+                                  time_text(slice.begin_ns));
     tip += slice.done ? fmt::format(" to {}", time_text(slice.end_ns)) : ", not done";
     if (slice.work_ns > slice.begin_ns) {
       tip += slice.work_ns < slice.end_ns
@@ -451,33 +756,72 @@ class TimelinePicture {
     return found == lane.slices.end() ? lane.slices.back() : *found;
   }
 
-  std::string wait_of(const Lane& lane, const Slice& slice) const {
-    for (const StuckOp& op : lane.stuck) {
-      if (op.actor == slice.actor && op.k == slice.k) return stuck_text(op);
+  // Returns the texts of a wait, longest first.
+  std::vector<std::string> wait_of(const Lane& lane, const Slice& slice) const {
+    for (std::size_t i = 0; i < lane.stuck.size(); ++i) {
+      const StuckOp& op = lane.stuck[i];
+      if (op.actor == slice.actor && op.k == slice.k) return stuck_texts(lane, i);
     }
-    return label(slice.actor, slice.k) + (lane.is_thread ? " blocks the thread" : "");
+    return {label(slice.actor, slice.k) + (lane.is_thread ? " blocks the thread" : "")};
   }
 
   std::string stuck_text(const StuckOp& op) const {
     const models::Wait& wait = op.waits.front();
-    return fmt::format("{} {}", label(op.actor, op.k), wait_text(wait));
+    return fmt::format("{} {}{}", label(op.actor, op.k), wait_text(wait), place(op.actor));
   }
 
-  // Adds a label on a white background, in the middle of a hatched box.
-  void add_wait_label(const std::string& text, const Scene::Box& box) {
-    const std::string cut = fitted(text, kLabelSize, box.width - 16);
-    if (cut.empty() || !has_text()) return;
+  // Returns the texts of the `index`-th stuck op of a lane, longest first: with its line, without,
+  // without the waiting op, and with only the awaited op. Ranks that share the row share the text.
+  std::vector<std::string> stuck_texts(const Lane& lane, std::size_t index) const {
+    std::vector<std::string> whole;
+    std::vector<std::string> plain;
+    std::vector<std::string> waits;
+    std::vector<std::string> whom;
+    std::vector<std::string> shorter;
+    std::vector<std::string> ranks;
+    const auto found = alike_.find(&lane);
+    const std::vector<const Lane*> only = {&lane};
+    for (const Lane* each : found == alike_.end() ? only : found->second) {
+      const StuckOp& op = each->stuck[index];
+      const models::Wait& wait = op.waits.front();
+      whole.push_back(stuck_text(op));
+      plain.push_back(fmt::format("{} {}", label(op.actor, op.k), wait_text(wait)));
+      waits.push_back(wait_text(wait));
+      whom.push_back("waits for " + phrase_of(wait.to));
+      // A recorded call without its group, and the rank alone.
+      shorter.push_back(whom.back().substr(0, whom.back().find(" on ")));
+      ranks.push_back(wait.to.kind == sim::WaitNodeKind::kOutside || wait.to.rank == each->rank
+                          ? shorter.back()
+                          : fmt::format("waits for rank {}", wait.to.rank));
+    }
+    return {merged_numbers(whole), merged_numbers(plain),   merged_numbers(waits),
+            merged_numbers(whom),  merged_numbers(shorter), merged_numbers(ranks)};
+  }
+
+  // Makes a label on a white background in a hatched box, whose part right of `middle` it prefers:
+  // in the middle of this part or, if it is too long, at the right end of the box. Uses the longest
+  // text that fits.
+  void add_wait_label(const std::vector<std::string>& texts, const Scene::Box& box, double middle) {
+    if (!has_text()) return;
+    const double right = box.x + box.width;
+    const std::string* chosen = nullptr;
+    for (const std::string& text : texts) {
+      if (chosen == nullptr && text_width(text, kLabelSize) <= box.width - 16) chosen = &text;
+    }
+    if (chosen == nullptr) chosen = &texts.back();
+    const std::string cut = fitted(*chosen, kLabelSize, box.width - 16);
+    if (cut.empty()) return;
     const double width = text_width(cut, kLabelSize) + 6;
-    const double x = box.x + (box.width - width) / 2;
-    scene_.add(Scene::Box{.x = x,
-                          .y = box.y + 2,
-                          .width = width,
-                          .height = bar_ - 4,
-                          .fill = "#ffffff",
-                          .label = cut,
-                          .ink = kInk,
-                          .size = kLabelSize,
-                          .tip = cut == text ? "" : text});
+    const double x = width <= right - middle - 8 ? (middle + right - width) / 2 : right - width - 5;
+    wait_labels_.push_back({.x = x,
+                            .y = box.y + 2,
+                            .width = width,
+                            .height = bar_ - 4,
+                            .fill = "#ffffff",
+                            .label = cut,
+                            .ink = kInk,
+                            .size = kLabelSize,
+                            .tip = cut == texts.front() ? "" : texts.front()});
   }
 
   void add_still(const Lane& lane, double y) {
@@ -500,18 +844,19 @@ class TimelinePicture {
       box.tip += fmt::format("\nand {} more", lane.stuck.size() - kMaxTold);
     }
     scene_.add(box);
-    std::string text = stuck_text(first);
-    if (lane.stuck.size() > 1) text += fmt::format(" (and {} more)", lane.stuck.size() - 1);
-    add_still_label(text, box);
+    std::vector<std::string> texts = stuck_texts(lane, 0);
+    if (lane.stuck.size() > 1) {
+      const std::string more = fmt::format(" (and {} more)", lane.stuck.size() - 1);
+      texts.insert(texts.begin(), texts.front() + more);
+      texts.insert(texts.begin() + 2, texts[2] + more);
+    }
+    add_still_label(texts, box);
   }
 
-  // Adds the label of a stuck op, to the right of the line that marks the end of the run.
-  void add_still_label(const std::string& text, Scene::Box box) {
-    if (hangs_ && box.x < end_x_) {
-      box.width -= end_x_ - box.x;
-      box.x = end_x_;
-    }
-    add_wait_label(text, box);
+  // Adds the label of a stuck op, if possible to the right of the line that marks the end of the
+  // run.
+  void add_still_label(const std::vector<std::string>& texts, const Scene::Box& box) {
+    add_wait_label(texts, box, hangs_ ? std::max(box.x, end_x_) : box.x);
   }
 
   void add_end() {
@@ -521,7 +866,8 @@ class TimelinePicture {
                           .width = 2,
                           .height = bottom_ - top_ + 22,
                           .fill = kStrong});
-    const std::string text = fmt::format("{}: no further progress", time_text(timeline_.end_ns));
+    const std::string text =
+        fmt::format("{}: no further progress", rounded_time_text(timeline_.end_ns));
     // Bold letters are about 15% wider. If there is no space to the right of the line, the text
     // goes to the left.
     const bool is_right = text_width(text, 12) * 1.15 <= right_ - end_x_ - 5;
@@ -537,12 +883,18 @@ class TimelinePicture {
   std::int64_t begin_ns_;  // time range of the picture
   std::int64_t end_ns_;
   SliceLook look_;
-  std::set<std::string> cyclic_;                          // ops on cycles other than the first
+  std::set<std::uint32_t> own_rows_;  // ranks of cycles, which share no rows if they are few
+  std::set<std::string> cyclic_;      // ops on cycles other than the first
   std::map<std::uint32_t, const models::Root*> missing_;  // ranks awaited in vain by others
   Scene scene_;
   std::vector<RankRows> groups_;
-  std::size_t left_out_ = 0;  // number of rows left out
-  bool hangs_ = false;        // whether an op is stuck forever
+  std::map<const Lane*, std::vector<const Lane*>> alike_;  // lane of a row -> lanes that share it
+  std::set<std::string> shown_streams_;
+  bool is_compact_ = false;              // whether the page has other timelines
+  std::vector<std::string> about_;       // lines below the title
+  std::vector<Scene::Box> wait_labels_;  // drawn last, above the line at the end of the run
+  std::size_t left_out_ = 0;             // number of rows left out
+  bool hangs_ = false;                   // whether an op is stuck forever
   double row_ = kRow;
   double bar_ = 0;  // height of the bar in a row
   double gap_ = kRankGap;
@@ -551,7 +903,9 @@ class TimelinePicture {
   double bottom_ = 0;
   double left_ = 0;
   double right_ = 0;
-  double end_x_ = 0;  // position of the end of the run
+  double end_x_ = 0;           // position of the end of the run
+  std::int64_t scale_ns_ = 0;  // end of the scale, and its position
+  double scale_x_ = 0;
   double rank_width_ = 0;
   double name_width_ = 0;
 };
@@ -560,7 +914,33 @@ class TimelinePicture {
 
 Scene draw_timeline(const models::TaskGraph& graph, const models::Simulation& run,
                     const models::Timeline& timeline, const TimelineStyle& style) {
-  return TimelinePicture(graph, run, timeline, style).run();
+  return draw_timelines({{&graph, &run, &timeline, style.model}}, style);
+}
+
+Scene draw_timelines(const std::vector<TimelineRun>& runs, const TimelineStyle& style) {
+  TimelineStyle own = style;
+  own.width /= style.font_scale;
+  std::vector<std::unique_ptr<TimelinePicture>> pictures;
+  double left = 0;
+  std::int64_t end_ns = 0;
+  bool hangs = false;
+  for (const TimelineRun& of : runs) {
+    own.model = of.model;
+    auto& picture = *pictures.emplace_back(
+        std::make_unique<TimelinePicture>(*of.graph, *of.run, *of.timeline, own));
+    picture.measure(runs.size());
+    left = std::max(left, picture.left());
+    end_ns = std::max(end_ns, picture.end_ns());
+    hangs = hangs || picture.hangs();
+  }
+  if (pictures.size() == 1) return pictures.front()->draw();
+  Scene all(own.width, 0, style.title.empty() ? "Several runs on one scale" : style.title);
+  all.set_height(all.add_head({}) - 10);
+  for (auto& picture : pictures) {
+    picture->share_scale(left, end_ns, hangs);
+    all.add_below(picture->draw());
+  }
+  return all;
 }
 
 }  // namespace pipesim::viz

@@ -242,6 +242,18 @@ std::string rendered(int (*render)(GVC_t*, Agraph_t*, const char*, char**, Lengt
   return result;
 }
 
+// Returns the SVG with the fonts of the other pictures: Graphviz's own list ends in a name that
+// some renderers take for a font, and replace by a wider one than the labels were measured for.
+std::string with_fonts(std::string svg) {
+  constexpr std::string_view kGraphvizFonts = "font-family=\"Helvetica,sans-Serif\"";
+  const std::string fonts = fmt::format("font-family=\"{}\"", kFonts);
+  for (std::size_t at = svg.find(kGraphvizFonts); at != std::string::npos;
+       at = svg.find(kGraphvizFonts, at + fonts.size())) {
+    svg.replace(at, kGraphvizFonts.size(), fonts);
+  }
+  return svg;
+}
+
 }  // namespace
 
 const char* name_of(PictureFormat format) {
@@ -287,17 +299,26 @@ static std::recursive_mutex& turn() {
   return mutex;
 }
 
+// Returns a font size, in points.
+static std::string scaled_size(double size, double scale) {
+  return fmt::format("{:.4g}", size * scale);
+}
+
 struct Graphviz::Data {
   std::lock_guard<std::recursive_mutex> alone{turn()};
   Ids ids;
   Ids::Discipline discipline = discipline_of(ids, AgIoDisc);
   std::unique_ptr<Agraph_t, GraphCloser> graph;
   bool dark = false;
+  double font_scale = 1;
   double fit_width = 0;  // 0: no limit
   double fit_height = 0;
   double scale = 1;
 
-  std::string themed(const std::string& value) const { return dark ? dark_of(value) : value; }
+  std::string themed(std::string_view name, const std::string& value) const {
+    if (name == "fontsize" && font_scale != 1) return scaled_size(std::stod(value), font_scale);
+    return dark ? dark_of(value) : value;
+  }
   std::string svg(const std::string& dot);
 };
 
@@ -319,7 +340,7 @@ std::string Graphviz::Data::svg(const std::string& dot) {
       const double width = std::max(1.0, box.UR.x - box.LL.x);
       const double height = std::max(1.0, box.UR.y - box.LL.y);
       scale = fit_width > 0 ? std::min({1.0, fit_width / width, fit_height / height}) : 1.0;
-      result = rendered(gvRenderData, read.get());
+      result = with_fonts(rendered(gvRenderData, read.get()));
       // The layout is not freed: if flat edges have labels, Graphviz 2.42 frees the same memory
       // twice (flat.c reallocates `v`, and dotinit.c frees `av`).
     }
@@ -365,15 +386,15 @@ std::size_t Graphviz::node_count() const {
 }
 
 void Graphviz::set(Cluster cluster, const char* name, const std::string& value) {
-  set_object(cluster, name, data_->themed(value));
+  set_object(cluster, name, data_->themed(name, value));
 }
 
 void Graphviz::set(Node node, const char* name, const std::string& value) {
-  set_object(node, name, data_->themed(value));
+  set_object(node, name, data_->themed(name, value));
 }
 
 void Graphviz::set(Edge edge, const char* name, const std::string& value) {
-  set_object(edge, name, data_->themed(value));
+  set_object(edge, name, data_->themed(name, value));
 }
 
 void Graphviz::set_html(Cluster cluster, const char* name, const std::string& value) {
@@ -384,12 +405,16 @@ void Graphviz::set_html(Node node, const char* name, const std::string& value) {
   set_html_object(data_->graph.get(), node, name, value);
 }
 
+void Graphviz::set_html(Edge edge, const char* name, const std::string& value) {
+  set_html_object(data_->graph.get(), edge, name, value);
+}
+
 void Graphviz::set_nodes(const char* name, const std::string& value) {
-  agattr(data_->graph.get(), AGNODE, text_of(name), text_of(data_->themed(value)));
+  agattr(data_->graph.get(), AGNODE, text_of(name), text_of(data_->themed(name, value)));
 }
 
 void Graphviz::set_edges(const char* name, const std::string& value) {
-  agattr(data_->graph.get(), AGEDGE, text_of(name), text_of(data_->themed(value)));
+  agattr(data_->graph.get(), AGEDGE, text_of(name), text_of(data_->themed(name, value)));
 }
 
 void Graphviz::fit(double width, double height) {
@@ -408,6 +433,18 @@ void Graphviz::set_dark(bool dark) {
   set_nodes("fontcolor", kInk);
   set_edges("fontcolor", kInk);
   set_edges("color", kInk);
+}
+
+void Graphviz::set_font_scale(double scale) {
+  data_->font_scale = scale;
+  if (scale == 1) return;
+  set(root(), "fontsize", "14");  // Graphviz's default
+  set_nodes("fontsize", "14");
+  set_edges("fontsize", "14");
+}
+
+void Graphviz::set_aspect(double aspect) {
+  set(root(), "ratio", fmt::format("{:.4f}", 1 / aspect));
 }
 
 double Graphviz::scale() const { return data_->scale; }
@@ -445,14 +482,17 @@ std::string row(const std::string& content) {
 }  // namespace
 
 std::string legend_html(const std::string& title, const std::vector<std::string>& lines,
-                        const std::vector<models::WorkKind>& kinds, const std::string& made_by) {
+                        const std::vector<models::WorkKind>& kinds, const std::string& made_by,
+                        double scale) {
+  const std::string title_size = scaled_size(16, scale);
+  const std::string size = scaled_size(11, scale);
   std::string table = "<TABLE BORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"1\">\n";
-  table += row(
-      fmt::format("<FONT POINT-SIZE=\"16\"><B>{}</B></FONT>", xml_text(models::printable(title))));
+  table += row(fmt::format("<FONT POINT-SIZE=\"{}\"><B>{}</B></FONT>", title_size,
+                           xml_text(models::printable(title))));
   for (const std::string& line : lines) {
     for (const std::string& part : wrapped(line, kLegendColumns)) {
       if (part.empty()) continue;
-      table += row(fmt::format("<FONT POINT-SIZE=\"11\">{}</FONT>", xml_text(part)));
+      table += row(fmt::format("<FONT POINT-SIZE=\"{}\">{}</FONT>", size, xml_text(part)));
     }
   }
   if (!kinds.empty()) {
@@ -460,16 +500,16 @@ std::string legend_html(const std::string& title, const std::vector<std::string>
     for (const models::WorkKind kind : kinds) {
       const KindStyle& style = style_of(kind);
       cells += fmt::format(
-          "<TD BORDER=\"1\" BGCOLOR=\"{}\"><FONT POINT-SIZE=\"11\" COLOR=\"{}\"> {} </FONT></TD>\n",
-          style.fill, style.text, style.name);
+          "<TD BORDER=\"1\" BGCOLOR=\"{}\"><FONT POINT-SIZE=\"{}\" COLOR=\"{}\"> {} </FONT></TD>\n",
+          style.fill, size, style.text, style.name);
     }
     table += row("<TABLE ALIGN=\"LEFT\" BORDER=\"0\" CELLSPACING=\"4\" CELLPADDING=\"2\"><TR>\n" +
                  cells + "</TR></TABLE>");
   }
   for (const std::string& part : wrapped(made_by, kLegendColumns)) {
     if (part.empty()) continue;
-    table += row(
-        fmt::format("<FONT POINT-SIZE=\"9\" COLOR=\"{}\">{}</FONT>", kGreyText, xml_text(part)));
+    table += row(fmt::format("<FONT POINT-SIZE=\"{}\" COLOR=\"{}\">{}</FONT>",
+                             scaled_size(9, scale), kGreyText, xml_text(part)));
   }
   return table + "</TABLE>";
 }

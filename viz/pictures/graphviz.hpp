@@ -67,6 +67,7 @@ class Graphviz {
   void set(Edge edge, const char* name, const std::string& value);
   void set_html(Cluster cluster, const char* name, const std::string& value);
   void set_html(Node node, const char* name, const std::string& value);
+  void set_html(Edge edge, const char* name, const std::string& value);
   // Setters of the default value of an attribute, for nodes and for edges.
   void set_nodes(const char* name, const std::string& value);
   void set_edges(const char* name, const std::string& value);
@@ -77,6 +78,11 @@ class Graphviz {
   double scale() const;
   /// Selects light text on a dark page. Must be called before all other functions.
   void set_dark(bool dark);
+  /// Multiplies the size of all texts, except HTML-like labels. Must be called before all other
+  /// functions but set_dark().
+  void set_font_scale(double scale);
+  /// Sets width divided by height. The layout is spread, texts keep their size.
+  void set_aspect(double aspect);
 
   std::string dot() const;
 
@@ -91,9 +97,9 @@ class Graphviz {
 };
 
 /// Returns an HTML-like label for Graphviz: the title, lines below it, the colors of `kinds`, and
-/// the command that made the picture.
+/// the command that made the picture. `scale`: size of the texts, relative to the default.
 std::string legend_html(const std::string& title, const std::vector<std::string>& lines,
                         const std::vector<models::WorkKind>& kinds = {},
-                        const std::string& made_by = {});
+                        const std::string& made_by = {}, double scale = 1);
 
 }  // namespace pipesim::viz

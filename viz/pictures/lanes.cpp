@@ -64,30 +64,33 @@ class LanesPicture {
     scene_.add(Scene::Text{x, y, std::move(value), size, Scene::Anchor::kStart, bold, ink});
   }
 
-  void collect(const std::vector<LaneStep>& steps, bool& differs,
-               std::array<bool, models::kWorkKindCount>& used) const {
+  void collect(const std::vector<LaneStep>& steps) {
     for (const LaneStep& step : steps) {
-      collect(step.parts, differs, used);
+      collect(step.parts);
       if (!step.parts.empty()) continue;
-      used[static_cast<std::size_t>(step.kind)] = true;
-      differs = differs || step.differs;
+      if (!step.missing) used_[static_cast<std::size_t>(step.kind)] = true;
+      differs_ = differs_ || step.differs;
+      missing_ = missing_ || step.missing;
     }
   }
 
   void add_legend() {
-    std::array<bool, models::kWorkKindCount> used{};
-    bool differs = false;
-    for (const TaskLane& lane : lanes_.lanes) collect(lane.steps, differs, used);
+    for (const TaskLane& lane : lanes_.lanes) collect(lane.steps);
     double x = kLaneMargin;
-    for (std::size_t kind = 0; kind < used.size(); ++kind) {
-      if (!used[kind]) continue;
+    for (std::size_t kind = 0; kind < used_.size(); ++kind) {
+      if (!used_[kind]) continue;
       const KindStyle& style = kKindStyles[kind];
       x = scene_.add_key(x, y_, {.fill = style.fill, .stroke = kInk, .stroke_width = 0.5},
                          style.name);
     }
-    if (differs) {
-      scene_.add_key(x, y_, {.fill = kPaper, .stroke = kStrong, .stroke_width = 2},
-                     "not in the lane that it is compared with");
+    if (differs_) {
+      x = scene_.add_key(x, y_, {.fill = kPaper, .stroke = kStrong, .stroke_width = 2},
+                         "not in the lane that it is compared with");
+    }
+    if (missing_) {
+      add_dashes(x, y_, 16, 12);
+      text(x + 21, y_ + 6, "missing: only the lane that it is compared with has it", kNameSize,
+           false, kInk);
     }
     y_ += 28;
   }
@@ -152,11 +155,37 @@ class LanesPicture {
     return width;
   }
 
+  // Adds the dashed outline of a missing step.
+  void add_dashes(double x, double y, double width, double height) {
+    scene_.add(Scene::Path{
+        .points = {{x, y}, {x + width, y}, {x + width, y + height}, {x, y + height}, {x, y}},
+        .stroke = kStrong,
+        .stroke_width = 2,
+        .dashed = true});
+  }
+
+  void add_missing_step(const LaneStep& step, double width, double top) {
+    add_dashes(x_, top, width, step_height_);
+    double y = top + 11;
+    for (std::size_t i = 0; i < step.lines.size(); ++i) {
+      const double size =
+          fitting_size(step.lines[i], i == 0 ? kNameSize : kDetailSize, 8, width - 6);
+      scene_.add(Scene::Text{x_ + width / 2, y, fitted(step.lines[i], size, width - 6), size,
+                             Scene::Anchor::kMiddle, false, kStrong, step.tip});
+      y += kStepLine;
+    }
+    x_ += width + kStepGap;
+  }
+
   void add_step(const LaneStep& step, std::size_t depth) {
     const double width = width_of(step);
     make_space(width + kStepGap * static_cast<double>(depth));
     const KindStyle& style = style_of(step.kind);
     const double top = y_ + frames_;
+    if (step.missing) {
+      add_missing_step(step, width, top);
+      return;
+    }
     scene_.add(Scene::Box{.x = x_,
                           .y = top,
                           .width = width,
@@ -220,6 +249,9 @@ class LanesPicture {
 
   const TaskLanes& lanes_;
   Scene scene_;
+  std::array<bool, models::kWorkKindCount> used_{};
+  bool differs_ = false;  // whether a step is marked, or missing
+  bool missing_ = false;
   double x_ = 0;
   double y_ = 0;
   double frames_ = 0;  // height of the frames above the steps of a line

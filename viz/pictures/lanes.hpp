@@ -18,6 +18,7 @@ struct LaneStep {
   std::string tip;
   std::uint32_t number = 0;  // index of the step's actor in TaskGraph::actors
   bool differs = false;      // whether the lane with which this lane is compared lacks the step
+  bool missing = false;      // whether only the lane with which this lane is compared has the step
 
   std::uint64_t times = 1;  // iterations of `parts`
   std::vector<LaneStep> parts;

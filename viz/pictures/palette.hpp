@@ -40,10 +40,11 @@ inline const KindStyle& style_of(models::WorkKind kind) {
   return kKindStyles[static_cast<std::size_t>(kind)];
 }
 
-inline constexpr const char* kStrong = "#c1121f";    // marks cycles and hangs
-inline constexpr const char* kGrey = "#8d99ae";      // minor parts of a picture
-inline constexpr const char* kGreyText = "#5c677d";  // minor text
-inline constexpr const char* kInk = "#1d2733";       // text and outlines
+inline constexpr const char* kFonts = "Helvetica, Arial, sans-serif";  // of all pictures
+inline constexpr const char* kStrong = "#c1121f";                      // marks cycles and hangs
+inline constexpr const char* kGrey = "#8d99ae";                        // minor parts of a picture
+inline constexpr const char* kGreyText = "#5c677d";                    // minor text
+inline constexpr const char* kInk = "#1d2733";                         // text and outlines
 inline constexpr const char* kPaper = "#ffffff";
 inline constexpr const char* kPanel = "#f4f6f9";     // background of a panel
 inline constexpr const char* kRule = "#e4e8ee";      // grid lines, below everything else

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "models/graph/rank_set.hpp"
 #include "models/graph/task_graph.hpp"
@@ -32,6 +33,17 @@ struct TimelineStyle : PictureStyle {
 /// rows.
 Scene draw_timeline(const models::TaskGraph& graph, const models::Simulation& run,
                     const models::Timeline& timeline, const TimelineStyle& style);
+
+/// A run with its timeline.
+struct TimelineRun {
+  const models::TaskGraph* graph = nullptr;
+  const models::Simulation* run = nullptr;
+  const models::Timeline* timeline = nullptr;
+  std::string model{};  // PictureStyle::model of this run
+};
+
+/// Draws several timelines below each other, on one scale.
+Scene draw_timelines(const std::vector<TimelineRun>& runs, const TimelineStyle& style);
 
 /// Maximum number of tasks in a layout.
 inline constexpr std::size_t kMaxTasks = 600;

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "models/outside_text.hpp"
 #include "viz/pictures/palette.hpp"
 #include "viz/report/dot_program.hpp"
 #include "viz/report/text_width.hpp"
@@ -17,7 +18,6 @@
 namespace pipesim::viz {
 namespace {
 
-constexpr const char* kFont = "Helvetica, Arial, sans-serif";
 constexpr double kPointsPerInch = 72;
 constexpr double kStripe = 8.5;      // pixels between the lines of a hatched box, along its edge
 constexpr double kMaxStripes = 150;  // maximum number of lines per box
@@ -135,8 +135,9 @@ std::vector<Scene::Path> hatching(const Scene::Box& box) {
 /// A Graphviz graph whose nodes are texts at fixed positions, on a background of shapes in xdot.
 class Pinned {
  public:
-  Pinned(double width, double height, const std::string& paper)
-      : height_(height), graph_("picture") {
+  /// `scale` and `offset` turn places of items into places in the picture.
+  Pinned(double width, double height, const std::string& paper, double scale, Scene::Point offset)
+      : height_(height), scale_(scale), offset_(offset), graph_("picture") {
     graph_.set(graph_.root(), "bgcolor", paper);
     graph_.set(graph_.root(), "fontname", "Helvetica");
     graph_.set(graph_.root(), "notranslate", "true");
@@ -147,7 +148,7 @@ class Pinned {
     graph_.set_nodes("label", " ");
     graph_.set_nodes("margin", "0");
     graph_.set_nodes("shape", "plaintext");
-    graph_.set(node(0, 0, width, height), "style", "invis");  // the background paper
+    graph_.set(placed_node(0, 0, width, height), "style", "invis");  // the background paper
   }
 
   void add(const Scene::Box& box) {
@@ -181,7 +182,7 @@ class Pinned {
     if (path.stroke.empty()) return;
     std::vector<Scene::Point> line = path.points;
     if (!path.fill.empty()) line.push_back(line.front());
-    word("S", fmt::format("setlinewidth({:.1f})", path.stroke_width));
+    word("S", fmt::format("setlinewidth({:.1f})", path.stroke_width * scale_));
     word("S", path.dashed ? "dashed" : "solid");
     word("c", path.stroke);
     points("L", line);
@@ -195,7 +196,7 @@ class Pinned {
     const double left = starts ? text.x : middle ? text.x - width / 2 : text.x - width;
     const Graphviz::Node made = node(left, text.y - text.size * 0.7, width, text.size * 1.4);
     graph_.set(made, "label", label_text(text.text) + (starts ? "\\l" : middle ? "" : "\\r"));
-    graph_.set(made, "fontsize", pixels(text.size));
+    graph_.set(made, "fontsize", pixels(text.size * scale_));
     graph_.set(made, "fontcolor", text.ink);
     if (text.bold) graph_.set(made, "fontname", "Helvetica-Bold");
   }
@@ -208,6 +209,11 @@ class Pinned {
 
  private:
   Graphviz::Node node(double x, double y, double width, double height) {
+    return placed_node((x + offset_.x) * scale_, (y + offset_.y) * scale_, width * scale_,
+                       height * scale_);
+  }
+
+  Graphviz::Node placed_node(double x, double y, double width, double height) {
     const Graphviz::Node made = graph_.node(graph_.root(), fmt::format("{}", ++count_));
     // Graphviz measures from the lower left corner.
     graph_.set(made, "pos", fmt::format("{:.2f},{:.2f}!", x + width / 2, height_ - y - height / 2));
@@ -223,11 +229,14 @@ class Pinned {
   void points(const char* op, const std::vector<Scene::Point>& of) {
     shapes_ += fmt::format("{} {} ", op, of.size());
     for (const Scene::Point& point : of) {
-      shapes_ += fmt::format("{:.2f} {:.2f} ", point.x, height_ - point.y);
+      shapes_ += fmt::format("{:.2f} {:.2f} ", (point.x + offset_.x) * scale_,
+                             height_ - (point.y + offset_.y) * scale_);
     }
   }
 
   double height_;
+  double scale_;
+  Scene::Point offset_;
   std::size_t count_ = 0;
   std::string shapes_;
   Graphviz graph_;
@@ -284,6 +293,35 @@ double Scene::add_key(double x, double y, Box look, const std::string& meaning) 
   return x + 21 + text_width(meaning, kSize) + 16;
 }
 
+void Scene::add_below(Scene other) {
+  for (Item& item : other.items_) {
+    if (auto* path = std::get_if<Path>(&item)) {
+      for (Point& point : path->points) point.y += height_;
+    }
+    if (auto* box = std::get_if<Box>(&item)) box->y += height_;
+    if (auto* text = std::get_if<Text>(&item)) text->y += height_;
+    items_.push_back(std::move(item));
+  }
+  height_ += other.height_;
+}
+
+void Scene::finish(const PictureStyle& style) {
+  dark_ = style.dark;
+  if (!style.title.empty()) set_title(style.title);
+  set_made_by(style.made_by);
+  scale_ = style.font_scale;
+  if (style.aspect <= 0) return;
+  left_ = std::max(0.0, (height_ * style.aspect - width_) / 2);
+  above_ = std::max(0.0, (width_ / style.aspect - height_) / 2);
+}
+
+// Replaces the title, which add_head() added as the first item.
+void Scene::set_title(const std::string& title) {
+  title_ = models::printable(title);
+  auto* head = items_.empty() ? nullptr : std::get_if<Text>(&items_.front());
+  if (head != nullptr) head->text = fitted(title_, head->size, width_ - 2 * head->x);
+}
+
 void Scene::set_made_by(const std::string& made_by) {
   constexpr double kSize = 9;
   constexpr double kLine = 12;
@@ -319,17 +357,24 @@ Scene::Item Scene::themed(Item item) const {
 }
 
 std::string Scene::svg() const {
+  const double width = width_ + 2 * left_;
+  const double height = height_ + 2 * above_;
   std::string svg = fmt::format(
-      R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}" )"
-      R"(font-family="{2}" role="img" aria-label="{3}">)"
+      R"(<svg xmlns="http://www.w3.org/2000/svg" width="{}" height="{}" viewBox="{} {} {} {}" )"
+      R"(font-family="{}" role="img" aria-label="{}">)"
       "\n"
       R"(<defs><pattern id="waits" width="6" height="6" patternUnits="userSpaceOnUse" )"
       R"svg(patternTransform="rotate(45)"><rect width="1.5" height="6" fill="#8d99ae"/></pattern>)svg"
       R"(</defs>)"
-      "\n"
-      R"(<rect width="{0}" height="{1}" fill="{4}"/>)"
       "\n",
-      pixels(width_), pixels(height_), kFont, xml_text(title_), dark_ ? dark_of(kPaper) : kPaper);
+      pixels(width * scale_), pixels(height * scale_), pixels(0 - left_), pixels(0 - above_),
+      pixels(width), pixels(height), kFonts, xml_text(title_));
+  svg += fmt::format(R"(<rect {}width="{}" height="{}" fill="{}"/>)"
+                     "\n",
+                     left_ + above_ > 0
+                         ? fmt::format(R"(x="{}" y="{}" )", pixels(0 - left_), pixels(0 - above_))
+                         : "",
+                     pixels(width), pixels(height), dark_ ? dark_of(kPaper) : kPaper);
   for (const Item& of : items_) {
     const Item item = themed(of);
     if (const auto* box = std::get_if<Box>(&item)) add_svg_box(*box, svg);
@@ -341,7 +386,8 @@ std::string Scene::svg() const {
 
 std::string Scene::drawing(PictureFormat format) const {
   if (format == PictureFormat::kSvg) return svg();
-  Pinned picture(width_, height_, dark_ ? dark_of(kPaper) : kPaper);
+  Pinned picture((width_ + 2 * left_) * scale_, (height_ + 2 * above_) * scale_,
+                 dark_ ? dark_of(kPaper) : kPaper, scale_, {left_, above_});
   for (const Item& item : items_) {
     std::visit([&](const auto& of) { picture.add(of); }, themed(item));
   }

@@ -24,6 +24,10 @@ struct PictureStyle {
   // Command that made the picture, shown at its foot: "pipesim 0.1: pipesim draw a.yaml --set
   // acc=2".
   std::string made_by{};
+  std::string title{};  // replaces the title of the picture; empty: its own title
+  std::string model{};  // note on the NCCL model of the run, after the title's facts; may be empty
+  double font_scale = 1;  // size of all texts, relative to the default
+  double aspect = 0;      // width divided by height; 0: as the contents need
 };
 
 /// A picture under construction. All lengths are in pixels (points on paper). Positions are
@@ -93,13 +97,15 @@ class Scene {
   /// Returns the x of the next key.
   double add_key(double x, double y, Box look, const std::string& meaning);
 
+  double height() const { return height_; }
   void set_height(double height) { height_ = height; }
 
-  /// Selects light text on a dark page. Colored items keep their color.
-  void set_dark(bool dark) { dark_ = dark; }
+  /// Adds the items of `other` below those of this picture, which grows by its height.
+  void add_below(Scene other);
 
-  /// Adds the command that made the picture, at the foot.
-  void set_made_by(const std::string& made_by);
+  /// Applies the colors, title, command and size of `style`. Colored items keep their color on a
+  /// dark page. Called once, after all items were added.
+  void finish(const PictureStyle& style);
 
   /// Returns the picture as SVG. Items are drawn in the order in which they were added.
   std::string svg() const;
@@ -112,11 +118,16 @@ class Scene {
   using Item = std::variant<Box, Text, Path>;
 
   Item themed(Item item) const;
+  void set_title(const std::string& title);
+  void set_made_by(const std::string& made_by);
 
   double width_;
   double height_;
   std::string title_;  // title for screen readers
   bool dark_ = false;
+  double scale_ = 1;  // pixels of the picture per pixel of the items
+  double left_ = 0;   // margins that give the picture its aspect, in pixels of the items
+  double above_ = 0;
   std::deque<Item> items_;  // add() returns references
 };
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "models/lowering/names.hpp"
 #include "viz/pictures/palette.hpp"
 #include "viz/pictures/scene.hpp"
 #include "viz/report/text_width.hpp"
@@ -61,7 +62,31 @@ std::vector<std::string> overlapped_forms(const std::string& name) {
   return {name, whole, numbers};
 }
 
+// Returns the names of a recorded call: "all_reduce #23 on the world group" whole, without its
+// group or peer, and without its number.
+std::vector<std::string> recorded_forms(const std::string& name) {
+  std::vector<std::string> forms = {name};
+  for (const char* end : {" on ", " from ", " to ", " #"}) {
+    const std::size_t cut = forms.back().find(end);
+    if (cut != std::string::npos) forms.push_back(forms.back().substr(0, cut));
+  }
+  return forms;
+}
+
 }  // namespace
+
+std::string op_name(const models::TaskGraph& graph, const models::Lowered& lowered,
+                    sim::ActorId actor, std::uint32_t k) {
+  if (graph.recorded) {
+    const models::OpName op = models::Names(graph, lowered).op(actor, k);
+    std::string name =
+        graph.recorded->name(lowered.plan.actors[actor].rank.value, op.name, op.number);
+    if (!name.empty()) return name;
+    constexpr std::string_view kKernels = "kernels";  // the steps have numbers without a meaning
+    if (op.name.starts_with(kKernels)) return std::string(kKernels);
+  }
+  return models::op_label(graph, lowered, actor, k);
+}
 
 SliceLook::SliceLook(const models::TaskGraph& graph, const models::Lowered& lowered)
     : graph_(graph), lowered_(lowered) {
@@ -87,6 +112,7 @@ std::string SliceLook::name(const Slice& slice) const {
 
 // Returns the names of a slice, longest first.
 std::vector<std::string> SliceLook::forms(const Slice& slice) const {
+  if (graph_.recorded) return recorded_forms(op_name(graph_, lowered_, slice.actor, slice.k));
   const std::string whole = name(slice);
   if (slice.kind == WorkKind::kOverlapped) return overlapped_forms(whole);
   if (!computes(slice)) return {whole};

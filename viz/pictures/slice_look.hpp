@@ -27,6 +27,10 @@ inline constexpr std::uint32_t kShades = 4;
 /// single color.
 SliceColour shaded_colour(models::WorkKind kind, std::uint32_t shade);
 
+/// Returns the name of an op in pictures: its name in a recorded script, else op_label().
+std::string op_name(const models::TaskGraph& graph, const models::Lowered& lowered,
+                    sim::ActorId actor, std::uint32_t k);
+
 /// Colors and labels of the slices of a timeline. Names of one kind are cut alike: either all are
 /// whole, or all are cut.
 class SliceLook {
@@ -55,6 +59,9 @@ class SliceLook {
 
   /// Returns all registered colors, sorted by kind.
   std::vector<Key> legend() const;
+
+  /// Registers the first color of `kind` for the legend.
+  void see_kind(models::WorkKind kind) { seen_.emplace(kind, 0); }
 
   /// Registers the color of `slice` for the legend.
   void see_colour(const models::Slice& slice) { seen_.emplace(slice.kind, shade(slice)); }

@@ -12,6 +12,7 @@
 #include "viz/report/report_lines.hpp"
 #include "viz/report/wait_words.hpp"
 #include "viz/report/words.hpp"
+#include "viz/report/xml.hpp"
 
 namespace pipesim::viz {
 namespace {
@@ -23,10 +24,23 @@ using sim::WaitNodeKind;
 constexpr std::size_t kMaxDrawnCycles = 4;  // maximum number of drawn cycles, one per shape
 constexpr std::size_t kMaxDrawnRoots = 8;
 constexpr std::uint64_t kMinRepeats = 4;  // minimum number of repetitions to fold
+constexpr std::size_t kNodeLine = 40;     // characters per line of a place in a node
 constexpr std::size_t kEdgeLine = 22;     // characters per line of an edge label
 
-// Padding between an edge and its label; SVG drops plain spaces.
-const std::string kAway = "&#160;&#160;&#160;";
+// Returns the label of an edge, as lines with space beside them: the space keeps the text off the
+// edge in every renderer, which spaces in the text would not.
+std::string edge_label(const std::string& text) {
+  constexpr std::string_view kAway = R"(<TD WIDTH="9"></TD>)";  // points
+  std::string label = fmt::format(
+      R"(<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0"><TR>{}<TD BALIGN="LEFT">)",
+      kAway);
+  bool first = true;
+  for (const std::string& line : wrapped(text, kEdgeLine)) {
+    label += (first ? "" : "<BR/>") + xml_text(models::printable(line));
+    first = false;
+  }
+  return fmt::format("{}</TD>{}</TR></TABLE>", label, kAway);
+}
 
 // Returns the list of ranks, shortened to fit a node.
 std::string short_list(const std::vector<std::uint32_t>& ranks) {
@@ -63,6 +77,7 @@ class Drawing {
 
   std::string run(PictureFormat format) {
     graph_.set_dark(picture_.dark);
+    graph_.set_font_scale(picture_.font_scale);
     choose_cycles();
     choose_strong();
     add_style();
@@ -115,6 +130,11 @@ class Drawing {
 void Drawing::add_style() {
   std::vector<std::string> lines;
   if (!picture_.subtitle.empty()) lines.push_back(picture_.subtitle);
+  constexpr std::string_view kOneCycle = "The cycle";
+  if (cycles_.size() > 1 && picture_.subtitle.starts_with(kOneCycle)) {
+    lines.back().replace(0, kOneCycle.size(), "The first cycle");
+  }
+  if (!picture_.model.empty()) lines.push_back(capitalized(picture_.model) + ".");
   lines.emplace_back(picture_.all_waits.empty()
                          ? "No op waits for another."
                          : "An arrow points from an op to what it waits for.");
@@ -133,9 +153,13 @@ void Drawing::add_style() {
   if (std::any_of(picture_.all_waits.begin(), picture_.all_waits.end(), is_dashed)) {
     lines.emplace_back("Dashed: a control register, or any one of several suffices.");
   }
-  graph_.set_html(graph_.root(), "label", legend_html(picture_.title, lines, {}, picture_.made_by));
+  graph_.set_html(graph_.root(), "label",
+                  legend_html(picture_.title, lines, {}, picture_.made_by, picture_.font_scale));
   graph_.set(graph_.root(), "labelloc", "t");
-  graph_.set(graph_.root(), "rankdir", "TB");
+  graph_.set(graph_.root(), "labeljust", "l");
+  const bool is_wide = picture_.aspect > 1;
+  graph_.set(graph_.root(), "rankdir", is_wide ? "LR" : "TB");
+  if (picture_.aspect > 0) graph_.set_aspect(picture_.aspect);
   graph_.set(graph_.root(), "fontname", "Helvetica");
   graph_.set(graph_.root(), "newrank", "true");  // aligns waits from top to bottom across all ranks
   graph_.set(graph_.root(), "nodesep", "0.35");
@@ -324,6 +348,11 @@ void Drawing::add_node(const WaitParty& party) {
     if (!party.op.stream.empty()) label += "\n" + party.op.stream;
     if (party.op.micro_batch > 0) label += fmt::format(", micro-batch {}", party.op.micro_batch);
     if (!party.op.statement.empty()) label += "\n" + models::printable(party.op.statement);
+    if (!party.op.at.empty()) {
+      for (const std::string& line : wrapped(models::printable(party.op.at), kNodeLine)) {
+        label += "\n" + line;
+      }
+    }
     label += fmt::format("\n{}", stage_text(party.op));
   }
   const bool strong = strong_.count(name) > 0;
@@ -370,11 +399,7 @@ void Drawing::add_edge(const Wait& wait, const std::string& number, bool closes)
   if (!folded) {
     std::string text = edge_text(wait);
     if (!number.empty()) text = fmt::format("{}: {}", number, text);
-    std::string label;
-    for (const std::string& line : wrapped(text, kEdgeLine)) {
-      label += fmt::format("{0}{1}{0}\\l", kAway, label_text(line));
-    }
-    graph_.set(edge, "label", label);
+    graph_.set_html(edge, "label", edge_label(text));
   }
   graph_.set(edge, "color", strong ? kStrong : kGrey);
   graph_.set(edge, "fontcolor", strong ? kStrong : kGreyText);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "models/characters.hpp"
 #include "models/result/idle.hpp"
 #include "viz/report/wait_words.hpp"
 
@@ -68,7 +69,8 @@ std::string lane_key(const models::TaskGraph& graph, const models::Simulation& r
   }
   for (const models::StuckOp& op : lane.stuck) {
     key += fmt::format("\n{} {}", label(op.actor, op.k), on_cycle(op));
-    for (const models::Wait& wait : op.waits) key += edge_text(wait);
+    // Ranks that wait for different ranks in the same way are alike.
+    for (const models::Wait& wait : op.waits) key += models::without_numbers(edge_text(wait));
   }
   return key;
 }

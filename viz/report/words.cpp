@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "models/result/expectation.hpp"
+#include "viz/report/rounded_time.hpp"
 #include "viz/report/styled.hpp"
 
 namespace pipesim::viz {
@@ -52,6 +53,13 @@ std::string time_text(std::int64_t ns) {
     return fmt::format("{}{}{} {}", ns / factor, decimals.empty() ? "" : ".", decimals, unit);
   }
   return fmt::format("{} ns", ns);
+}
+
+std::string rounded_time_text(std::int64_t ns) {
+  if (ns == 0) return "0";
+  std::int64_t step = 1;  // value of the last of three digits
+  while (ns / step >= 1000) step *= 10;
+  return time_text((ns + step / 2) / step * step);
 }
 
 std::string bytes_text(std::int64_t bytes) {
@@ -319,7 +327,7 @@ const char* verdict_style(sim::Verdict verdict) {
 
 std::string headline(const models::TaskGraph& graph, const models::Explanation& explanation) {
   return fmt::format("{}{}{} at {}", graph.name, graph.name.empty() ? "" : ": ",
-                     verdict_text(explanation), time_text(explanation.time_ns));
+                     verdict_text(explanation), rounded_time_text(explanation.time_ns));
 }
 
 std::string cycle_text(const models::Explanation& explanation) {

@@ -1,7 +1,9 @@
 // Each picture in each format, and the message if there is no picture.
 #include <cstdlib>
 #include <filesystem>
+#include <regex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/lowering/lowering.hpp"
@@ -24,8 +26,8 @@ std::string begin_of(const std::string& format) {
   return format == "pdf" ? "%PDF-" : "";
 }
 
-std::string drawn(const std::vector<std::string>& arguments, const std::string& ending = "svg") {
-  const testing::Folder folder;
+std::string drawn_in(const testing::Folder& folder, const std::vector<std::string>& arguments,
+                     const std::string& ending = "svg") {
   const std::string path = folder / ("picture." + ending);
   std::vector<std::string> all = {"draw"};
   all.insert(all.end(), arguments.begin(), arguments.end());
@@ -35,6 +37,10 @@ std::string drawn(const std::vector<std::string>& arguments, const std::string& 
   CHECK(result.out.empty());
   REQUIRE(result.code == 0);
   return testing::file_text(path);
+}
+
+std::string drawn(const std::vector<std::string>& arguments, const std::string& ending = "svg") {
+  return drawn_in(testing::Folder(), arguments, ending);
 }
 
 // Returns the picture, or an empty string if draw refuses it as too large.
@@ -227,9 +233,14 @@ TEST_CASE("what a class of ranks has more or less than another is said", "[app][
   const std::string picture =
       drawn({"tests/pictures/job.yaml", "--set", "skips=5", "--what", "tasks"});
   CHECK(contains(picture, ">compared with ranks 0-4, 6-15 (x15), without all_reduce data<"));
-  // Inner stages receive activations and send gradients; the first stage does not.
-  CHECK(contains(picture, ">compared with ranks 0-4, 6-15 (x15)<"));
-  CHECK(contains(picture, "stroke=\"#c1121f\" stroke-width=\"2.5\""));
+  // The missing step is drawn in its place: the same on both ranks, but for its color.
+  CHECK(contains(picture, ">missing: only the lane that it is compared with has it<"));
+  CHECK(contains(picture, "stroke-dasharray"));
+  // Inner stages receive activations and send gradients; the first stage does not, which is no
+  // news. Each of them has one peer per message.
+  CHECK_FALSE(contains(picture, ">compared with ranks 0-4, 6-15 (x15)<"));
+  CHECK_FALSE(contains(picture, "stroke=\"#c1121f\" stroke-width=\"2.5\""));
+  CHECK(contains(picture, ">to rank + 16<"));
   // The row with rank 0 is at the top.
   CHECK(picture.find(">ranks 0-4, 6-15 (x15)<") < picture.find(">rank 5<"));
   CHECK(picture.find(">rank 5<") < picture.find(">ranks 16-47 (x32)<"));
@@ -358,4 +369,150 @@ TEST_CASE("PNG and PDF need the program dot, SVG does not", "[app][draw]") {
     }
   }
   setenv("PATH", path.c_str(), 1);
+}
+
+namespace {
+
+// A record of two ranks. Rank 0 sends both messages before it receives, so only buffers let the job
+// complete.
+const std::vector<std::pair<std::string, std::string>> kSendFirst = [] {
+  const auto send = [](int number, int peer, const std::string& line) {
+    return R"({"call":"send","g":"g0","n":)" + std::to_string(number) + R"(,"peer":)" +
+           std::to_string(peer) + R"(,"bytes":65536,"type":"float32","w":)" +
+           std::to_string(number) + R"(,"k":2,"l":")" + line + "\"}\n";
+  };
+  const auto recv = [](int number, int peer, const std::string& line) {
+    return R"({"call":"recv","g":"g0","n":)" + std::to_string(number) + R"(,"peer":)" +
+           std::to_string(peer) + R"(,"bytes":65536,"type":"float32","w":)" +
+           std::to_string(number) + R"(,"l":")" + line + "\"}\n" + R"({"wait":)" +
+           std::to_string(number) + R"(,"k":1,"l":")" + line + "\"}\n";
+  };
+  const auto file = [](int rank, const std::string& calls) {
+    return R"({"record":1,"rank":)" + std::to_string(rank) + R"(,"world":2}
+{"def":"l0","at":"pipe.py:8","call":"init_process_group"}
+{"def":"g0","group":"0","ranks":[0,1],"l":"l0"}
+{"init":"g0","l":"l0"}
+{"def":"l1","at":"pipe.py:60","call":"forward_step"}
+{"def":"l2","at":"pipe.py:30","in":"forward_step","call":"isend","up":"l1"}
+{"def":"l3","at":"pipe.py:40","in":"backward_step","call":"irecv"}
+{"def":"l4","at":"pipe.py:62","call":"step"}
+)" + calls +
+           R"({"step":1,"l":"l4","k":1}
+{"end":"finished"}
+)";
+  };
+  const std::string first =
+      send(1, 1, "l2") + send(2, 1, "l2") + recv(3, 1, "l3") + recv(4, 1, "l3");
+  const std::string second =
+      recv(1, 0, "l2") + send(2, 0, "l3") + recv(3, 0, "l2") + send(4, 0, "l3");
+  return std::vector<std::pair<std::string, std::string>>{
+      {"record.json", R"({"record": 1, "world": 2, "command": ["pipe.py"], "backend": "nccl",
+                          "device": "cuda", "torch": "2.13.0"})"},
+      {"rank0.jsonl", file(0, first)},
+      {"rank1.jsonl", file(1, second)}};
+}();
+
+}  // namespace
+
+TEST_CASE("a record is drawn in the NCCL model that hangs, with its lines", "[app][draw][record]") {
+  const testing::Folder folder;
+  for (const auto& [name, text] : kSendFirst) folder.write(name, text);
+  const std::string hang = drawn_in(folder, {folder.path()});
+  CHECK(contains(hang, "DEADLOCK"));
+  CHECK(contains(hang, "hangs in the NCCL model contract"));
+  CHECK(contains(hang, "cold and real would complete"));
+  CHECK(contains(hang, "(pipe.py:30 forward_step &gt; isend)"));
+  const std::string waits = drawn_in(folder, {folder.path(), "--what", "wait-for"}, "dot");
+  CHECK(contains(waits, "pipe.py:30 forward_step > isend"));
+  CHECK(contains(waits, "Hangs in the NCCL model contract"));
+  const std::string real = drawn_in(folder, {folder.path(), "--reading", "real"});
+  CHECK(contains(real, "COMPLETED"));
+  CHECK(contains(real, "NCCL model real"));
+}
+
+TEST_CASE("a recorded rank shows its forwards, backwards and steps", "[app][draw][record]") {
+  const testing::Folder folder;
+  for (const auto& [name, text] : kSendFirst) folder.write(name, text);
+  const std::string picture = drawn_in(folder, {folder.path(), "--reading", "real"});
+  for (const std::string part : {">F0<", ">F1<", ">B0<", ">B1<", ">step<"}) {
+    CAPTURE(part);
+    CHECK(contains(picture, part));
+  }
+  CHECK(contains(picture, "<title>F1 (pipe.py:30 forward_step &gt; isend) of iteration 1: "));
+  CHECK(contains(picture, "each call takes 5 us"));
+}
+
+TEST_CASE("a slide has its title, its size and its aspect", "[app][draw]") {
+  const std::string scenario = "scenarios/pipeline_1f1b.yaml";
+  const auto size = [](const std::string& svg, const std::string& name) {
+    return std::stod(svg.substr(svg.find(name + "=\"") + name.size() + 2));
+  };
+  for (const std::string what : {"timeline", "stages", "memory"}) {
+    const std::string slide = drawn(
+        {scenario, "--what", what, "--aspect", "16:9", "--title", "Why 1F1B", "--font-size", "22"});
+    CAPTURE(what);
+    CHECK(contains(slide, ">Why 1F1B<"));
+    CHECK_FALSE(contains(slide, "COMPLETED"));
+    CHECK_THAT(size(slide, "width") / size(slide, "height"),
+               Catch::Matchers::WithinAbs(16.0 / 9, 0.01));
+  }
+  // Twice the size of the text leaves half of the space in a timeline of the same width.
+  const std::string large = drawn({scenario, "--font-size", "22"});
+  CHECK(size(large, "width") == size(drawn({scenario}), "width"));
+  CHECK(contains(large, "viewBox=\"0 0 640 "));
+  const std::string graph =
+      drawn({"scenarios/swin_2x2x2.yaml", "--what", "wait-for", "--aspect", "16:9"}, "dot");
+  CHECK(contains(graph, "rankdir=LR"));
+  CHECK(contains(graph, "ratio=0.5625"));
+  for (const std::string aspect : {"16", "16:0", "a:b", "16:9:1", "100:1", "-1:2", ""}) {
+    const auto result = command({"draw", scenario, "--aspect", aspect, "-o", "never.svg"});
+    CAPTURE(aspect);
+    CHECK(result.code == 2);
+    CHECK(contains(result.err, "expected width and height, as in --aspect 16:9"));
+  }
+}
+
+TEST_CASE("several runs are drawn on one scale", "[app][draw]") {
+  const testing::Folder folder;
+  const auto job = [&](const std::string& name, const std::string& takes) {
+    return folder.write(
+        name + ".yaml",
+        "schema: 1\nname: " + name +
+            "\nstreams: {s: {}}\nactors:\n  a: {stream: s, source: 1, takes: " + takes + "}\n");
+  };
+  const std::string picture = drawn_in(folder, {job("short", "10us"), job("long", "40us")});
+  CHECK(contains(picture, "short: COMPLETED at 10 us"));
+  CHECK(contains(picture, "long: COMPLETED at 40 us"));
+  static const std::regex kBox(
+      R"re(<title>a: 0 ns[^<]*</title><rect x="([\d.]+)"[^>]*? width="([\d.]+)")re");
+  std::vector<std::pair<double, double>> boxes;
+  for (std::sregex_iterator i(picture.begin(), picture.end(), kBox), end; i != end; ++i) {
+    boxes.emplace_back(std::stod((*i)[1]), std::stod((*i)[2]));
+  }
+  REQUIRE(boxes.size() == 2);
+  CHECK(boxes[0].first == boxes[1].first);
+  CHECK_THAT(boxes[1].second, Catch::Matchers::WithinRel(4 * boxes[0].second, 0.01));
+  const auto refused = command({"draw", folder / "short.yaml", folder / "long.yaml", "--what",
+                                "stages", "-o", folder / "a.svg"});
+  CHECK(refused.code == 2);
+}
+
+TEST_CASE("ranks that wait for different ranks in the same way share their rows", "[app][draw]") {
+  // Ranks 1 to 15 wait for the rank before them; rank 0 never sends.
+  const testing::Folder folder;
+  const std::string path = folder.write(
+      "chain.yaml",
+      "schema: 1\nreading: contract\nranks: 16\ngroups: {pp: all}\nprograms:\n  do:\n"
+      "    - {when: rank > 0, recv: pp, from: rank - 1, bytes: 1MiB}\n"
+      "    - {when: rank > 0 and rank < ranks - 1, send: pp, to: rank + 1, bytes: 1MiB}\n");
+  const std::string picture = drawn_in(folder, {path});
+  CHECK(contains(picture, "ranks 2-14 (x13)"));
+  CHECK(contains(picture, "rank 1..13"));
+}
+
+TEST_CASE("a wait label may begin left of the end of the run", "[app][draw]") {
+  const std::string picture = drawn({"tests/pictures/two_cycles.yaml", "--set", "job_ranks=64"});
+  static const std::regex kCut(">[^<>]* (waits|blocks)[^<>]*\\.\\.<");
+  std::smatch cut;
+  CHECK_FALSE(std::regex_search(picture, cut, kCut));
 }
