@@ -7,6 +7,7 @@
 
 #include "app/exit_codes.hpp"
 #include "app/output/files.hpp"
+#include "app/output/sources.hpp"
 #include "app/output/trace_files.hpp"
 #include "formats/scenario/schedule_csv.hpp"
 #include "models/result/memory.hpp"
@@ -90,6 +91,7 @@ void write_check_page(const models::TaskGraph& graph, const Simulation& simulati
                       const std::string& path) {
   viz::Report report = whole_report(graph, simulation, true);
   report.made_by = std::move(made_by);
+  report.sources = source_excerpts(report);
   write_file(path,
              viz::html_page(report, simulation, models::timeline(graph, simulation), page, all));
 }
@@ -149,6 +151,7 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
     report.emplace(whole_report(graph, simulation, true));
     report->made_by = views.made_by;
     report->job = views.job;
+    report->sources = source_excerpts(*report);
     write_file(*views.html_path, viz::html_page(*report, simulation, timeline, views.all));
     if (!views.all) report->all_waits.clear();
   }

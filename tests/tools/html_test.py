@@ -7,6 +7,7 @@ nothing, and work in narrow and wide windows, light and dark, with mouse, keys a
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -101,6 +102,13 @@ class Html(unittest.TestCase):
         cls.pages["alike"] = alike.with_suffix(".html")
         subprocess.run([PROGRAM, "run", alike.name, "--html", cls.pages["alike"]], cwd=temporary.name, check=False,
                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        # A record, next to its script.
+        shutil.copytree(ROOT / "tests/golden/check_record/nccl", pathlib.Path(temporary.name, "record"))
+        pathlib.Path(temporary.name, "train.py").write_text(
+            "".join(f"work({line})\n" for line in range(1, 61)), "utf-8")
+        cls.pages["record"] = pathlib.Path(temporary.name, "record.html")
+        subprocess.run([PROGRAM, "check", "record", "--html", "record.html"], cwd=temporary.name, check=False,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         cls.browser = Browser()
         cls.browser.__enter__()
         cls.addClassCleanup(cls.browser.__exit__)
@@ -126,6 +134,21 @@ class Html(unittest.TestCase):
                 self.assertTrue(any("k-forward" in kind for kind in kinds), kinds)
                 self.assertEqual(["none"], strokes)
                 self.assertGreater(len(fills), 1)  # forward and backward have different colors
+
+    def test_the_page_of_a_record_shows_the_source_and_who_differs(self):
+        browser = self.open("record", 400)
+        heads = self.texts("#source h3")
+        self.assertEqual(["train.py:44 evaluate > all_reduce rank 0", "train.py:52 barrier ranks 1 to 3"], heads)
+        self.assertIn(">   44  work(44)", self.texts("#source pre")[0])
+        self.assertIn("work(47)", self.texts("#source pre")[0])
+        differs = self.texts("#differs li")
+        self.assertTrue(any("train.py:44 evaluate > all_reduce: calls of rank 0 1, of ranks 1 to 3 none" in line
+                            for line in differs), differs)
+        self.assertEqual(0, browser.js("return document.documentElement.scrollWidth - innerWidth;"))
+        browser.type_in("#op-search", "train.py:44")
+        browser.press("Enter")
+        self.assertRegex(self.texts("#op-found")[0], r"^1 of \d+$")
+        self.assertIn("all_reduce", self.texts("#selection")[0])
 
     def texts(self, selector):
         return self.browser.js(

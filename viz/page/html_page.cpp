@@ -104,6 +104,10 @@ class PageData {
       json["kinds"][kind_word(kind)] = style_of(kind).name;
     }
     json["sections"] = sections();
+    json["sources"] = Json::array();
+    for (const SourceExcerpt& source : report_.sources) {
+      json["sources"].push_back({source.title, ranks_text(source.ranks), source.text});
+    }
     json["cycle_heading"] = end_.cycle.empty() ? "" : cycle_text(end_);
     json["cycle_note"] = cycle_note(end_);
     json["look_at"] = Json::array();
@@ -207,7 +211,54 @@ class PageData {
     add("mismatches", "Mismatched calls", mismatch_lines(end_));
     add("roots", roots_heading(end_), root_lines(end_));
     add("end", "How the job ends", end_lines(end_));
+    add("differs", "Who differs", difference_lines());
     return result;
+  }
+
+  // Describes the lines of the user's program that ranks call differently often, the line with the
+  // fewest odd ranks first. Only for a recorded script, whose ranks are meant to do the same.
+  std::vector<std::string> difference_lines() const {
+    constexpr std::size_t kMaxLines = 12;
+    std::vector<std::string> lines;
+    if (run_ == nullptr || report_.graph.recorded == nullptr) return lines;
+    const sim::Plan& plan = run_->lowered.plan;
+    std::map<std::string, std::vector<std::uint64_t>> calls;  // line -> calls by rank
+    for (const sim::ActorId id : ids_of(plan.actors)) {
+      const models::ActorTemplate& actor = report_.graph.actors[run_->lowered.actor_template[id]];
+      if (!actor.step || actor.step->calls.empty() || actor.step->at.empty()) continue;
+      std::vector<std::uint64_t>& of = calls[actor.step->at];
+      of.resize(plan.rank_count, 0);
+      of[plan.actors[id].rank.value] += plan.actors[id].ops;
+    }
+    std::vector<std::pair<std::size_t, std::string>> found;  // number of odd ranks, sentence
+    for (const auto& [at, of] : calls) {
+      std::map<std::uint64_t, std::vector<std::uint32_t>> ranks_of;
+      for (std::uint32_t rank = 0; rank < of.size(); ++rank) ranks_of[of[rank]].push_back(rank);
+      if (ranks_of.size() < 2) continue;
+      std::vector<std::pair<std::size_t, std::string>> parts;
+      std::size_t most = 0;
+      for (const auto& [count, ranks] : ranks_of) {
+        most = std::max(most, ranks.size());
+        parts.emplace_back(ranks.size(), fmt::format("{} {}", ranks_text(ranks),
+                                                     count == 0 ? "none" : grouped(count)));
+      }
+      std::stable_sort(parts.begin(), parts.end(),
+                       [](const auto& a, const auto& b) { return a.first < b.first; });
+      std::string sentence = fmt::format("{}: calls of ", models::printable(at));
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        sentence += (i == 0 ? "" : ", of ") + parts[i].second;
+      }
+      found.emplace_back(of.size() - most, std::move(sentence));
+    }
+    std::stable_sort(found.begin(), found.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (std::size_t i = 0; i < std::min(found.size(), kMaxLines); ++i) {
+      lines.push_back(found[i].second);
+    }
+    if (found.size() > kMaxLines) {
+      lines.push_back(fmt::format("and {}", counted(found.size() - kMaxLines, "more line")));
+    }
+    return lines;
   }
 
   // Returns the waits. The cycle comes first: its waits have the numbers 1, 2, ... in order. Waits

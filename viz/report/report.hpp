@@ -1,6 +1,7 @@
 // The input of all views of a run.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,13 @@
 #include "viz/report/styled.hpp"
 
 namespace pipesim::viz {
+
+/// Lines of the user's program around a line that matters for the end of the run.
+struct SourceExcerpt {
+  std::string title;                 // the place: "train.py:20 step > backward"
+  std::vector<std::uint32_t> ranks;  // ranks that are there
+  std::string text;                  // numbered lines, with ">" before the line itself
+};
 
 /// Contents of a report. The text, the JSON and the pictures show the same report.
 struct Report {
@@ -32,6 +40,7 @@ struct Report {
   std::string made_by{};
   // Words that name the job for other commands, such as "a.yaml", "--set", "acc=2"; empty: no file.
   std::vector<std::string> job{};
+  std::vector<SourceExcerpt> sources{};  // for pages; only of a hang of a recorded script
 };
 
 }  // namespace pipesim::viz

@@ -41,7 +41,7 @@ class Page {
     const run = this.run;
     const verdict = this.element("verdict");
     const good = ["completed", "correct", "proved"].includes(run.verdict);
-    const open = ["limit", "undecided", "runs by buffers"].includes(run.verdict);
+    const open = ["limit", "undecided"].includes(run.verdict);
     verdict.className = run.tone || (good ? "good" : open ? "open" : "bad");
     verdict.textContent = run.verdict;
     this.element("story").innerHTML = run.story.map((line) => `<p>${escaped(line)}</p>`).join("");
@@ -52,6 +52,14 @@ class Page {
       part.innerHTML = `<h2>${escaped(section.title)}</h2>
         <ul>${section.lines.map((line) => `<li>${escaped(line)}</li>`).join("")}</ul>`;
       this.element(before.includes(section.id) ? "sections-before" : "sections-after").append(part);
+    }
+    if (run.sources && run.sources.length > 0) {
+      const part = document.createElement("section");
+      part.id = "source";
+      part.innerHTML = "<h2>Source</h2><p class=\"quiet\">The lines where the ranks are, as the files are now.</p>"
+        + run.sources.map(([place, ranks, text]) => `<h3>${escaped(place)} <span class="quiet">${escaped(ranks)}</span></h3>
+          <pre tabindex="0" role="region" aria-label="${escaped(place)}">${escaped(text)}</pre>`).join("");
+      this.element("sections-after").prepend(part);
     }
     if (run.look_at.length + run.remedies.length > 0) {
       this.element("hints").hidden = false;
@@ -328,7 +336,7 @@ class Page {
   }
 
   addContents() {
-    const names = {readings: "NCCL models", steps: "Steps", broken: "What broke", mismatches: "Mismatched calls", cycle: "Cycle", hints: "What to look at", roots: "Roots", graph: "Graph", timeline: "Timeline",
+    const names = {readings: "NCCL models", steps: "Steps", broken: "What broke", mismatches: "Mismatched calls", cycle: "Cycle", source: "Source", differs: "Who differs", hints: "What to look at", roots: "Roots", graph: "Graph", timeline: "Timeline",
       ranks: "Ranks", schedule: "Schedule", memory: "Memory", waits: "Waits", actors: "Actors"};
     for (const part of this.run.parts || []) if (part.name) names[part.id] = part.name;
     const links = Object.entries(names)
@@ -418,8 +426,8 @@ class Page {
     this.showRanks();
   }
 
-  // Adds the search: each Enter goes to the next op whose name, such as "rank 3 F2#1", contains the
-  // text.
+  // Adds the search: each Enter goes to the next op whose name, such as "rank 3 F2#1", line or stream
+  // contains the text.
   addSearch() {
     if (this.run.parts) {
       this.addRowSearch();
@@ -436,7 +444,7 @@ class Page {
       const rank = /^rank (\d+)\b/.exec(text);
       const number = rank ? Number(rank[1]) : -1;
       if (rank) this.timeline.giveLanes([number]);
-      const ops = this.run.ops.filter((op) => (!rank || op.rank === number) && op.fullName.toLowerCase().includes(text));
+      const ops = this.run.ops.filter((op) => (!rank || op.rank === number) && [op.fullName, op.at, op.stream].some((name) => (name || "").toLowerCase().includes(text)));
       if (ops.length === 0 && rank && number < this.run.ranks) {
         // The page lacks the ops of this rank, but can show its lanes.
         this.setRanks(new Set([number]));
