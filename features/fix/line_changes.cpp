@@ -50,7 +50,7 @@ void remove_waits(RankRecord& rank, const std::set<std::int64_t>& works) {
     const bool is_about_works = entry.kind == EntryKind::kWait || entry.kind == EntryKind::kPoll ||
                                 entry.kind == EntryKind::kDrop;
     if (!is_about_works || entry.amounts.empty()) return false;
-    std::erase_if(entry.amounts, [&](std::int64_t work) { return works.count(work) > 0; });
+    entry.amounts.erase_if([&](std::int64_t work) { return works.count(work) > 0; });
     return entry.amounts.empty();
   });
 }

@@ -212,7 +212,7 @@ std::optional<Record> with_early_reduces(const Record& record, RecordRules rules
     if (early.empty()) continue;
     for (RecordEntry& entry : result->ranks[rank].entries) {
       if (entry.kind != EntryKind::kWait) continue;
-      std::erase_if(entry.amounts, [&](std::int64_t work) { return early.count(work) > 0; });
+      entry.amounts.erase_if([&](std::int64_t work) { return early.count(work) > 0; });
     }
   }
   return result;

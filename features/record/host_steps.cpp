@@ -2,13 +2,17 @@
 #include "features/record/host_steps.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <initializer_list>
 #include <map>
-#include <optional>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "models/characters.hpp"
 
+#include "features/record/number_table.hpp"
 #include "features/record/record_checks.hpp"
 #include "features/record/record_ends.hpp"
 #include "features/record/thread_order.hpp"
@@ -48,15 +52,19 @@ std::string beginning(const std::string& text) {
 class EventSlots {
  public:
   std::uint32_t take() {
-    std::uint32_t slot = 1;
-    while (taken_.count(slot) > 0) ++slot;
-    taken_.insert(slot);
-    return slot;
+    while (first_free_ < taken_.size() && taken_[first_free_]) ++first_free_;
+    if (first_free_ == taken_.size()) taken_.push_back(false);
+    taken_[first_free_] = true;
+    return ++first_free_;
   }
-  void free(std::uint32_t slot) { taken_.erase(slot); }
+  void free(std::uint32_t slot) {
+    taken_[slot - 1] = false;
+    first_free_ = std::min(first_free_, slot - 1);
+  }
 
  private:
-  std::set<std::uint32_t> taken_;
+  std::vector<bool> taken_;       // [slot - 1]
+  std::uint32_t first_free_ = 0;  // no index below is free
 };
 
 // Names of the keys in the store. Names stay distinct even if word() cuts or replaces the
@@ -108,7 +116,9 @@ class StepNumbers {
 
  private:
   void add(std::uint64_t value) {
-    for (int byte = 0; byte < 8; ++byte) key_ += static_cast<char>(value >> (8 * byte) & 0xff);
+    std::array<char, sizeof value> bytes{};
+    std::memcpy(bytes.data(), &value, sizeof value);
+    key_.append(bytes.data(), bytes.size());
   }
   void add(const std::string& text) {
     add(text.size());
@@ -120,11 +130,41 @@ class StepNumbers {
   std::unordered_map<std::string, std::uint32_t> numbers_;
 };
 
+// Everything that decides a step of a common kind, in numbers. So a step is made once, although
+// its entry comes thousands of times.
+using StepKey = std::array<std::uint64_t, 7>;
+
+struct StepKeyHash {
+  std::size_t operator()(const StepKey& key) const {
+    constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15;
+    constexpr unsigned kShift = 29;
+    std::uint64_t hash = 0;
+    for (const std::uint64_t part : key) {
+      hash = (hash ^ part) * kFactor;
+      hash ^= hash >> kShift;
+    }
+    return hash;
+  }
+};
+
+std::uint64_t pair_of(std::uint32_t low, std::uint32_t high) {
+  constexpr unsigned kBits = 32;
+  return low | std::uint64_t{high} << kBits;
+}
+
+std::uint64_t bits_of(std::initializer_list<bool> flags) {
+  std::uint64_t bits = 0;
+  for (const bool flag : flags) bits = 2 * bits + (flag ? 1 : 0);
+  return bits;
+}
+
 // Data shared by all ranks.
 struct JobNames {
   StepNumbers steps;
   std::set<std::pair<std::uint32_t, std::size_t>> unmatched;
   KeyNames keys{};
+  std::unordered_map<StepKey, std::uint32_t, StepKeyHash> known{};  // numbers of steps
+  std::unordered_map<std::string, std::uint32_t> streams{};         // numbers of stream names
 };
 
 // Builds the program of one rank.
@@ -132,14 +172,15 @@ class RankSteps {
  public:
   RankSteps(const Record& record, std::uint32_t rank, const NewGroupClashes& clashes,
             const std::set<std::pair<std::uint32_t, std::int64_t>>& split_calls, JobNames& names,
-            HostPrograms& programs)
+            HostPrograms& programs, bool with_entries)
       : record_(record),
         own_(record.ranks[rank]),
         rank_(rank),
         clashes_(clashes),
         split_calls_(split_calls),
         names_(names),
-        programs_(programs) {
+        programs_(programs),
+        with_entries_(with_entries) {
     name_streams();
     find_last_uses();
   }
@@ -154,8 +195,12 @@ class RankSteps {
     std::uint32_t channel = kNotSaid;
     std::uint32_t shared = kNotSaid;
     std::uint32_t slot = 0;
-    std::string stream;      // stream of an event of the user
-    std::size_t number = 0;  // index among all signals of the rank
+    std::uint32_t stream = kNotSaid;  // stream of an event of the user: index in streams_
+    std::uint32_t works = 0;          // number of works that still have a wait
+  };
+  // The index of a signal or an entry, or kNotSaid.
+  struct Index {
+    std::uint32_t value = kNotSaid;
   };
 
   // Pending works of collectives, by group.
@@ -169,15 +214,29 @@ class RankSteps {
 
   void name_streams();
   void find_last_uses();
-  std::vector<std::int64_t> waited_for_by(std::size_t i, PendingWorks& pending) const;
+  const std::vector<std::int64_t>& waited_for_by(std::size_t i, PendingWorks& pending);
   // Returns the work of a call. A call that nothing in the record waits for gets a negative number,
   // derived from its entry, because a barrier may still wait for the call.
   std::int64_t work_of(std::size_t i) const {
     return entry(i).work >= 0 ? entry(i).work : -1 - static_cast<std::int64_t>(i + 1);
   }
-  void add(HostStep step) {
-    steps_.push_back(names_.steps.number(std::move(step)));
-    entries_.push_back(now_);
+  void add_number(std::uint32_t step) {
+    steps_.push_back(step);
+    if (with_entries_) entries_.push_back(now_);
+  }
+  void add(HostStep step) { add_number(names_.steps.number(std::move(step))); }
+  // Adds the step with this key. Calls `make()` for the first such step.
+  template <typename Make>
+  void add_known(const StepKey& key, const Make& make) {
+    const auto [known, is_new] = names_.known.try_emplace(key);
+    if (is_new) known->second = names_.steps.number(make());
+    add_number(known->second);
+  }
+  // Returns the first two words of a key: the step that step() returns.
+  static StepKey key_of(StepKind kind, const RecordEntry& from, std::uint64_t flags) {
+    constexpr unsigned kFlags = 8;
+    const std::uint64_t all = 2 * flags + (from.later ? 1 : 0);
+    return {static_cast<std::uint64_t>(kind) | all << kFlags, pair_of(from.place, from.thread)};
   }
   HostStep step(StepKind kind, const RecordEntry& from) const {
     HostStep result;
@@ -192,9 +251,17 @@ class RankSteps {
   void add_kernels(const RecordEntry& from);
   std::size_t add_call(std::size_t i);
   std::size_t add_batch(std::size_t i);
+  void add_single_call(std::size_t i);
   void add_splits(const RecordEntry& from, HostStep& made);
   HostCall call_of(const RecordEntry& from, bool batched);
-  void add_calls(HostStep made, const RecordEntry& from, const std::vector<std::size_t>& entries);
+  void add_calls(HostStep made, const RecordEntry& from, std::span<const std::size_t> entries);
+  HostStep finished(HostStep made, const RecordEntry& from, bool sync);
+  bool copies_to_host(const RecordEntry& from) const {
+    return device() && from.on_device && is_collective(from.operation);
+  }
+  void note_called(std::uint32_t group, std::uint32_t channel, std::uint32_t shared);
+  void add_end_of_calls(std::uint32_t channel, std::uint32_t shared, const RecordEntry& from,
+                        std::span<const std::size_t> entries);
   void add_signal(StepKind kind, const Signal& signal, const RecordEntry& from);
   void add_work_wait(std::int64_t work, const RecordEntry& from, std::size_t i);
   void add_event(const RecordEntry& from, std::size_t i);
@@ -215,21 +282,26 @@ class RankSteps {
   const std::set<std::pair<std::uint32_t, std::int64_t>>& split_calls_;
   JobNames& names_;
   HostPrograms& programs_;
+  bool with_entries_;
   std::vector<std::uint32_t> steps_;
-  std::vector<std::uint32_t> entries_;                       // entry of each step
-  std::uint32_t now_ = kNotSaid;                             // the entry being converted
-  std::vector<std::string> streams_;                         // names of streams
-  std::set<std::int64_t> abandoned_;                         // works whose wait timed out at exit
-  std::unordered_map<std::int64_t, std::size_t> last_wait_;  // entry of the last wait for each work
+  std::vector<std::uint32_t> entries_;         // entry of each step
+  std::uint32_t now_ = kNotSaid;               // the entry being converted
+  std::vector<std::string> streams_;           // names of streams
+  std::vector<std::uint32_t> stream_numbers_;  // their numbers in JobNames::streams
+  std::set<std::int64_t> abandoned_;           // works whose wait timed out at exit
+  NumberTable<Index> last_wait_;               // entry of the last wait for each work
+  std::vector<std::int64_t> before_;           // result of waited_for_by()
   // [entry that records an event]: entry of the last wait for this recording
   std::unordered_map<std::size_t, std::size_t> last_use_;
-  std::unordered_map<std::int64_t, Signal> works_;
-  std::set<std::pair<std::size_t, std::uint32_t>> waited_;  // (signal number, waiting stream)
-  std::size_t signals_ = 0;
+  std::vector<Signal> signals_;
+  NumberTable<Index> works_;  // signals of pending works
+  // (signal, waiting stream), of signals with pending works
+  std::set<std::pair<std::uint32_t, std::uint32_t>> waited_;
   // [event]: its signal, and the entry that records the event.
   std::unordered_map<std::uint32_t, std::pair<Signal, std::size_t>> events_;
   // [group]: its channels with calls, with the setting of p2p as in HostStep::number.
   std::map<std::uint32_t, std::map<std::uint32_t, std::int64_t>> called_;
+  std::pair<std::uint32_t, std::uint32_t> last_called_{kNotSaid, kNotSaid};  // group, channel
   std::map<std::uint32_t, EventSlots> channel_slots_;
   std::map<std::string, EventSlots> stream_slots_;
 };
@@ -240,6 +312,8 @@ void RankSteps::name_streams() {
     const std::string name = stream.name.empty() ? "stream" : word(stream.name);
     const std::uint32_t copy = ++copies[name];
     streams_.push_back(copy == 1 ? name : name + " " + std::to_string(copy));
+    const auto next = static_cast<std::uint32_t>(names_.streams.size());
+    stream_numbers_.push_back(names_.streams.emplace(streams_.back(), next).first->second);
   }
 }
 
@@ -248,7 +322,9 @@ void RankSteps::find_last_uses() {
   PendingWorks pending;
   for (std::size_t i = 0; i < own_.entries.size(); ++i) {
     const RecordEntry& from = entry(i);
-    for (const std::int64_t work : waited_for_by(i, pending)) last_wait_[work] = i;
+    for (const std::int64_t work : waited_for_by(i, pending)) {
+      last_wait_[work].value = static_cast<std::uint32_t>(i);
+    }
     if (from.kind == EntryKind::kWait && from.at_exit && from.timed_out) {
       abandoned_.insert(from.amounts.begin(), from.amounts.end());
     }
@@ -263,24 +339,24 @@ void RankSteps::find_last_uses() {
 
 // Returns the works that entry `i` waits for. A gloo barrier begins once the earlier collectives of
 // this rank in its group are done.
-std::vector<std::int64_t> RankSteps::waited_for_by(std::size_t i, PendingWorks& pending) const {
+const std::vector<std::int64_t>& RankSteps::waited_for_by(std::size_t i, PendingWorks& pending) {
   const RecordEntry& from = entry(i);
+  before_.clear();
   if (from.kind == EntryKind::kWait) {
-    if (from.timed_out) return {};  // the program continues without the works
+    if (from.timed_out) return before_;  // the program continues without the works
     for (auto& [group, works] : pending) {
       for (const std::int64_t work : from.amounts) works.erase(work);
     }
-    return from.amounts;
+    return from.amounts.list();
   }
   const bool counts = from.kind == EntryKind::kCall && is_collective(from.operation) &&
                       !nccl(from) && !record_.waits_assumed;
-  if (!counts) return {};
+  if (!counts) return before_;
   std::set<std::int64_t>& works = pending[from.group];
-  std::vector<std::int64_t> before;
-  if (from.operation == Operation::kBarrier) before.assign(works.begin(), works.end());
+  if (from.operation == Operation::kBarrier) before_.assign(works.begin(), works.end());
   if (from.operation == Operation::kBarrier && from.sync) works.clear();
   if (!from.sync) works.insert(work_of(i));
-  return before;
+  return before_;
 }
 
 void RankSteps::run() {
@@ -342,12 +418,16 @@ void RankSteps::run() {
 
 void RankSteps::add_kernels(const RecordEntry& from) {
   if (from.kernels == 0 || !device()) return;
-  HostStep kernels;
-  kernels.kind = StepKind::kCompute;
-  kernels.number = from.kernels;
-  kernels.stream = streams_[from.stream];
   programs_.has_kernels = true;
-  add(std::move(kernels));
+  add_known(
+      {static_cast<std::uint64_t>(StepKind::kCompute), from.kernels, stream_numbers_[from.stream]},
+      [&] {
+        HostStep kernels;
+        kernels.kind = StepKind::kCompute;
+        kernels.number = from.kernels;
+        kernels.stream = streams_[from.stream];
+        return kernels;
+      });
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -357,14 +437,44 @@ void RankSteps::add_kernels(const RecordEntry& from) {
 std::size_t RankSteps::add_call(std::size_t i) {
   const RecordEntry& from = entry(i);
   if (nccl(from) && from.batch != kNotSaid) return add_batch(i);
-  HostStep made = step(StepKind::kCalls, from);
-  if (split_calls_.count({from.group, from.number}) > 0 && from.operation == Operation::kAllToAll) {
+  if (from.operation == Operation::kAllToAll && split_calls_.count({from.group, from.number}) > 0) {
+    HostStep made = step(StepKind::kCalls, from);
     add_splits(from, made);
+    add_calls(std::move(made), from, {&i, 1});
   } else {
-    made.calls.push_back(call_of(from, false));
+    add_single_call(i);
   }
-  add_calls(std::move(made), from, {i});
   return i;
+}
+
+void RankSteps::add_single_call(std::size_t i) {
+  const RecordEntry& from = entry(i);
+  const bool of_nccl = nccl(from);
+  const bool collective = is_collective(from.operation);
+  const Channels& channels = programs_.channels;
+  const std::uint32_t channel =
+      collective ? channels.of_collective(from) : channels.of_message(rank_, from);
+  const std::uint32_t shared = collective || !of_nccl ? kNotSaid : channels.of_group(from.group);
+  const bool is_sum = !of_nccl && channels.sums_differ(from);
+  const bool has_stream = of_nccl || copies_to_host(from);
+  StepKey key =
+      key_of(StepKind::kCalls, from,
+             bits_of({from.sync, from.sized, from.any_source, of_nccl, is_sum, has_stream}));
+  constexpr unsigned kOperation = 24;
+  key[0] |= static_cast<std::uint64_t>(from.operation) << kOperation |
+            pair_of(0, has_stream ? stream_numbers_[from.stream] : 0);
+  key[2] = pair_of(from.group, channel);
+  key[3] = static_cast<std::uint64_t>(from.bytes);
+  key[4] = static_cast<std::uint64_t>(of_nccl ? -1 : channels.bytes_of_root(from));
+  key[5] = pair_of(from.type, from.peer);
+  key[6] = from.peer == kNotSaid ? kNotSaid : rank_;  // peers are relative to the rank
+  add_known(key, [&] {
+    HostStep made = step(StepKind::kCalls, from);
+    made.calls.push_back(call_of(from, false));
+    return finished(std::move(made), from, from.sync);
+  });
+  if (of_nccl) note_called(from.group, channel, shared);
+  add_end_of_calls(channel, shared, from, {&i, 1});
 }
 
 std::size_t RankSteps::add_batch(std::size_t i) {
@@ -455,57 +565,81 @@ void RankSteps::add_splits(const RecordEntry& from, HostStep& made) {
   });
 }
 
-// Adds one step with the calls of `entries`. If an entry of the record waits for the calls, also
-// adds the record of their event. If they are synchronous calls of NCCL, also adds the wait at
-// their end.
+// Adds one step with the calls of `entries`, and what follows it.
 void RankSteps::add_calls(HostStep made, const RecordEntry& from,
-                          const std::vector<std::size_t>& entries) {
+                          std::span<const std::size_t> entries) {
   if (made.calls.empty()) return;
+  const bool sync =
+      std::any_of(entries.begin(), entries.end(), [&](std::size_t i) { return entry(i).sync; });
+  if (nccl(from)) {
+    for (const HostCall& call : made.calls) note_called(from.group, call.channel, call.shared);
+  }
+  const std::uint32_t channel = made.calls.front().channel;
+  const std::uint32_t shared = made.calls.front().shared;
+  add(finished(std::move(made), from, sync));
+  add_end_of_calls(channel, shared, from, entries);
+}
+
+// Returns the step of calls with the fields that all calls have, and marks its channels as used.
+HostStep RankSteps::finished(HostStep made, const RecordEntry& from, bool sync) {
+  for (const HostCall& call : made.calls) {
+    Channel& channel = programs_.channels.all()[call.channel];
+    channel.used = true;
+    if (channel.group != kNotSaid) programs_.channels.all()[channel.group].used = true;
+    if (call.shared != kNotSaid) programs_.channels.all()[call.shared].used = true;
+  }
+  made.channel = made.calls.front().channel;
+  made.shared = made.calls.front().shared;
+  made.blocking = sync;
+  made.assumed = record_.waits_assumed && !nccl(from) && from.operation != Operation::kBarrier;
+  // gloo copies tensors of a device to the host once the current stream has reached the call.
+  if (nccl(from) || copies_to_host(from)) made.stream = streams_[from.stream];
+  return made;
+}
+
+// Notes that the rank calls a group of NCCL, whose channels its destroy ends.
+void RankSteps::note_called(std::uint32_t group, std::uint32_t channel, std::uint32_t shared) {
+  if (last_called_ == std::pair(group, channel)) return;
+  last_called_ = {group, channel};
+  auto& called = called_[group];
+  if (shared == kNotSaid) {
+    called[channel] = 0;
+  } else {
+    called.try_emplace(channel, 1);
+    called.try_emplace(shared, 2);
+  }
+}
+
+// Adds what follows the calls of `entries`. If an entry of the record waits for the calls, adds the
+// record of their event. If they are synchronous calls of NCCL, adds the wait at their end.
+void RankSteps::add_end_of_calls(std::uint32_t channel, std::uint32_t shared,
+                                 const RecordEntry& from, std::span<const std::size_t> entries) {
   bool sync = false;
   bool blocks = false;
   bool awaited = false;
   for (const std::size_t i : entries) {
     sync = sync || entry(i).sync;
     blocks = blocks || entry(i).blocks_host;
-    awaited = awaited || last_wait_.count(work_of(i)) > 0;
+    awaited = awaited || last_wait_.get(work_of(i)).value != kNotSaid;
   }
-  Signal signal{made.calls.front().channel, made.calls.front().shared, 0, {}, 0};
-  for (const HostCall& call : made.calls) {
-    Channel& channel = programs_.channels.all()[call.channel];
-    channel.used = true;
-    if (channel.group != kNotSaid) programs_.channels.all()[channel.group].used = true;
-    if (call.shared != kNotSaid) programs_.channels.all()[call.shared].used = true;
-    if (!nccl(from)) continue;
-    auto& called = called_[from.group];
-    if (call.shared == kNotSaid) {
-      called[call.channel] = 0;
-    } else {
-      called.try_emplace(call.channel, 1);
-      called.try_emplace(call.shared, 2);
-    }
-  }
-  made.channel = signal.channel;
-  made.shared = signal.shared;
-  made.blocking = sync;
-  made.assumed = record_.waits_assumed && !nccl(from) && from.operation != Operation::kBarrier;
-  // gloo copies tensors of a device to the host once the current stream has reached the call.
-  const bool copies = device() && from.on_device && is_collective(from.operation);
-  if (nccl(from) || copies) made.stream = streams_[from.stream];
-  const bool is_barrier = nccl(from) && from.operation == Operation::kBarrier && sync;
-  add(std::move(made));
-  if (is_barrier) {
+  if (nccl(from) && from.operation == Operation::kBarrier && sync) {
     HostStep wait = step(StepKind::kSynchronize, from);
-    wait.channel = signal.channel;
+    wait.channel = channel;
     add(std::move(wait));
     return;
   }
   if (!awaited && !(sync && nccl(from))) return;
-  EventSlots& slots = channel_slots_[signal.channel];
-  signal.slot = slots.take();
-  signal.number = signals_++;
+  EventSlots& slots = channel_slots_[channel];
+  Signal signal{channel, shared, slots.take()};
   add_signal(StepKind::kRecord, signal, from);
-  for (const std::size_t i : entries) {
-    if (last_wait_.count(work_of(i)) > 0) works_[work_of(i)] = signal;
+  if (awaited) {
+    const auto number = static_cast<std::uint32_t>(signals_.size());
+    for (const std::size_t i : entries) {
+      if (last_wait_.get(work_of(i)).value == kNotSaid) continue;
+      works_[work_of(i)].value = number;
+      ++signal.works;
+    }
+    signals_.push_back(signal);
   }
   if (sync && nccl(from)) add_signal(blocks ? StepKind::kAwait : StepKind::kWait, signal, from);
   if (!awaited) slots.free(signal.slot);
@@ -513,41 +647,48 @@ void RankSteps::add_calls(HostStep made, const RecordEntry& from,
 
 // Adds a step that records `signal` or waits for it.
 void RankSteps::add_signal(StepKind kind, const Signal& signal, const RecordEntry& from) {
-  HostStep made = step(kind, from);
-  made.channel = signal.channel;
-  made.shared = signal.shared;
-  made.slot = signal.slot;
-  made.stream = kind == StepKind::kWait ? streams_[from.stream] : signal.stream;
-  if (kind == StepKind::kRecord) made.place = kNotSaid;
-  made.assumed = record_.waits_assumed;
-  if (signal.channel == kNotSaid)
-    made.name = "event " + std::to_string(signal.slot) + " of " + signal.stream;
-  add(std::move(made));
+  const std::uint32_t stream = kind == StepKind::kWait ? from.stream : signal.stream;
+  StepKey key = key_of(kind, from, 0);
+  if (kind == StepKind::kRecord) key[1] = pair_of(kNotSaid, from.thread);
+  key[2] = pair_of(signal.channel, signal.shared);
+  key[3] = pair_of(signal.slot, stream == kNotSaid ? kNotSaid : stream_numbers_[stream]);
+  key[4] = signal.stream == kNotSaid ? kNotSaid : stream_numbers_[signal.stream];
+  add_known(key, [&] {
+    HostStep made = step(kind, from);
+    made.channel = signal.channel;
+    made.shared = signal.shared;
+    made.slot = signal.slot;
+    if (stream != kNotSaid) made.stream = streams_[stream];
+    if (kind == StepKind::kRecord) made.place = kNotSaid;
+    made.assumed = record_.waits_assumed;
+    if (signal.channel == kNotSaid) {
+      made.name = "event " + std::to_string(signal.slot) + " of " + streams_[signal.stream];
+    }
+    return made;
+  });
 }
 
 void RankSteps::add_work_wait(std::int64_t work, const RecordEntry& from, std::size_t i) {
-  const auto found = works_.find(work);
-  if (found == works_.end()) return;
+  const std::uint32_t number = works_.get(work).value;
+  if (number == kNotSaid) return;
+  Signal& signal = signals_[number];
   if (from.kind == EntryKind::kCall && !from.sync) {  // an asynchronous barrier: its stream waits
     const std::uint32_t own = programs_.channels.of_collective(from);
     HostStep made = step(StepKind::kWait, from);
-    made.channel = found->second.channel;
-    made.slot = found->second.slot;
+    made.channel = signal.channel;
+    made.slot = signal.slot;
     made.stream = programs_.channels.all()[own].name;
     if (made.channel != own) add(std::move(made));
     // The works of a batch share an event, so the stream waits for it only once.
-  } else if (waited_.emplace(found->second.number, from.stream).second) {
-    const bool on_host = programs_.channels.all()[found->second.channel].on_host;
-    add_signal(on_host || from.blocks_host ? StepKind::kAwait : StepKind::kWait, found->second,
-               from);
+  } else if (waited_.emplace(number, from.stream).second) {
+    const bool on_host = programs_.channels.all()[signal.channel].on_host;
+    add_signal(on_host || from.blocks_host ? StepKind::kAwait : StepKind::kWait, signal, from);
   }
-  if (last_wait_.at(work) != i) return;
-  const Signal signal = found->second;
-  works_.erase(found);
-  const bool shared = std::any_of(works_.begin(), works_.end(), [&](const auto& other) {
-    return other.second.channel == signal.channel && other.second.slot == signal.slot;
-  });
-  if (!shared) channel_slots_[signal.channel].free(signal.slot);
+  if (last_wait_.get(work).value != i) return;
+  works_[work].value = kNotSaid;
+  if (--signal.works > 0) return;
+  channel_slots_[signal.channel].free(signal.slot);
+  waited_.erase(waited_.lower_bound({number, 0}), waited_.upper_bound({number, kNotSaid}));
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -557,8 +698,8 @@ void RankSteps::add_event(const RecordEntry& from, std::size_t i) {
   if (!device()) return;
   events_.erase(from.event);
   if (last_use_.count(i) == 0) return;
-  const std::string& stream = streams_[from.stream];
-  const Signal signal{kNotSaid, kNotSaid, stream_slots_[stream].take(), stream, signals_++};
+  EventSlots& slots = stream_slots_[streams_[from.stream]];
+  const Signal signal{kNotSaid, kNotSaid, slots.take(), from.stream};
   add_signal(StepKind::kRecord, signal, from);
   events_[from.event] = {signal, i};
 }
@@ -570,7 +711,7 @@ void RankSteps::add_event_wait(const RecordEntry& from, std::size_t i) {
   const auto [signal, recorded] = found->second;
   add_signal(from.kind == EntryKind::kStreamWait ? StepKind::kWait : StepKind::kAwait, signal,
              from);
-  if (last_use_.at(recorded) == i) stream_slots_[signal.stream].free(signal.slot);
+  if (last_use_.at(recorded) == i) stream_slots_[streams_[signal.stream]].free(signal.slot);
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -645,6 +786,7 @@ void RankSteps::add_destroy_of(std::uint32_t group, const RecordEntry& from) {
     add(std::move(made));
   }
   called_.erase(group);
+  last_called_ = {kNotSaid, kNotSaid};
 }
 
 // Adds a store step. A loop of adds of 0 polls a counter: the step ends once ranks have added to
@@ -716,14 +858,54 @@ std::uint32_t RecordPeer::of(std::uint32_t rank, const std::vector<std::uint32_t
   return list[(own + value) % list.size()];
 }
 
-HostPrograms host_programs(const Record& record, RecordRules rules) {
-  HostPrograms programs{rules, record.uses_nccl(rules), Channels(record, rules), {}, {}};
+namespace {
+
+// Adds a channel for each key under which ranks create different groups.
+NewGroupClashes add_clashes(const Record& record, RecordRules rules, Channels& channels) {
   NewGroupClashes clashes;
   Channel clash;
-  clash.on_host = !programs.device;
+  clash.on_host = !record.uses_nccl(rules);
   for (const auto& [key, ranks] : clashing_new_groups(record)) {
-    clashes.emplace(key, programs.channels.add("new_group " + std::to_string(key), {ranks}, clash));
+    clashes.emplace(key, channels.add("new_group " + std::to_string(key), {ranks}, clash));
   }
+  return clashes;
+}
+
+// Numbers programs. Equal programs share a number.
+class ProgramNumbers {
+ public:
+  explicit ProgramNumbers(std::vector<std::vector<std::uint32_t>>& programs)
+      : programs_(programs) {}
+
+  std::uint32_t number(std::vector<std::uint32_t> program) {
+    std::uint64_t hash = program.size();
+    for (const std::uint32_t step : program) hash = hash * 0x9e3779b97f4a7c15 + step + 1;
+    std::vector<std::uint32_t>& alike = by_hash_[hash];
+    for (const std::uint32_t known : alike) {
+      if (programs_[known] == program) return known;
+    }
+    alike.push_back(static_cast<std::uint32_t>(programs_.size()));
+    program.shrink_to_fit();
+    programs_.push_back(std::move(program));
+    return alike.back();
+  }
+
+ private:
+  std::vector<std::vector<std::uint32_t>>& programs_;
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> by_hash_;
+};
+
+}  // namespace
+
+Channels channels_of(const Record& record, RecordRules rules) {
+  Channels channels(record, rules);
+  add_clashes(record, rules, channels);
+  return channels;
+}
+
+HostPrograms host_programs(const Record& record, RecordRules rules, bool with_entries) {
+  HostPrograms programs{rules, record.uses_nccl(rules), Channels(record, rules), {}};
+  const NewGroupClashes clashes = add_clashes(record, rules, programs.channels);
   std::set<std::pair<std::uint32_t, std::int64_t>> split_calls;
   for (const RankRecord& rank : record.ranks) {
     for (const RecordEntry& entry : rank.entries) {
@@ -736,11 +918,12 @@ HostPrograms host_programs(const Record& record, RecordRules rules) {
     programs.lazy = programs.lazy && !group.init_at_once;
   }
   JobNames names{StepNumbers(programs.steps), unmatched_messages(record, rules)};
+  ProgramNumbers numbers(programs.programs);
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
-    RankSteps made(record, rank, clashes, split_calls, names, programs);
+    RankSteps made(record, rank, clashes, split_calls, names, programs, with_entries);
     made.run();
-    programs.ranks.push_back(made.take_steps());
-    programs.entries.push_back(made.take_entries());
+    programs.ranks.push_back(numbers.number(made.take_steps()));
+    if (with_entries) programs.entries.push_back(made.take_entries());
   }
   return programs;
 }

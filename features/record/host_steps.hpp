@@ -80,15 +80,25 @@ struct HostPrograms {
   bool device = false;  // whether NCCL does some of the calls, on devices
   Channels channels;
   std::vector<HostStep> steps;
-  std::vector<std::vector<std::uint32_t>> ranks;  // [rank]: step numbers in program order
-  // The entry of each step in `ranks`; for a batch, its first entry; kNotSaid: the end of the rank.
+  // Step numbers in program order, once for equal programs, in the order of their first ranks.
+  std::vector<std::vector<std::uint32_t>> programs{};
+  std::vector<std::uint32_t> ranks{};  // [rank]: index in `programs`
+  // If requested, [rank]: the entry of each step of its program; for a batch, its first entry;
+  // kNotSaid: the end of the rank.
   std::vector<std::vector<std::uint32_t>> entries{};
   bool has_pairs = false;  // whether parameter p2p chooses the channel of some sends
   bool has_kernels = false;
   bool destroys = false;  // whether some rank destroys a group of NCCL
   bool lazy = true;       // under NCCL: whether no group initialized its communicator when created
+
+  const std::vector<std::uint32_t>& program_of(std::uint32_t rank) const {
+    return programs[ranks[rank]];
+  }
 };
 
-HostPrograms host_programs(const Record& record, RecordRules rules);
+/// Returns the channels of a record, except that of the store.
+Channels channels_of(const Record& record, RecordRules rules);
+
+HostPrograms host_programs(const Record& record, RecordRules rules, bool with_entries = false);
 
 }  // namespace pipesim::models

@@ -1,18 +1,56 @@
 #include "features/record/meetings.hpp"
 
 #include <tuple>
+#include <vector>
+
+#include "features/record/number_table.hpp"
 
 namespace pipesim::models {
 
-Meetings meetings_of(const Record& record) {
-  Meetings meetings;
+namespace {
+
+// Calls `visit(rank, entry)` for each collective that a rank called.
+template <typename Visit>
+void for_each_collective(const Record& record, const Visit& visit) {
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     for (const RecordEntry& entry : record.ranks[rank].entries) {
       if (entry.kind != RecordEntry::Kind::kCall || !is_collective(entry.operation)) continue;
-      if (entry.later) continue;  // never called
-      meetings[{entry.group, entry.number}].push_back({rank, &entry});
+      if (!entry.later) visit(rank, entry);
     }
   }
+}
+
+}  // namespace
+
+Meetings meetings_of(const Record& record) {
+  Meetings meetings;
+  for_each_collective(record, [&](std::uint32_t rank, const RecordEntry& entry) {
+    meetings[{entry.group, entry.number}].push_back({rank, &entry});
+  });
+  return meetings;
+}
+
+Meetings uneven_meetings_of(const Record& record) {
+  struct Calls {
+    std::uint32_t place = kNotSaid;  // of the first call
+    bool any = false;
+    bool uneven = false;
+  };
+  std::vector<NumberTable<Calls>> calls(record.groups.size());
+  bool any_uneven = false;
+  for_each_collective(record, [&](std::uint32_t /*rank*/, const RecordEntry& entry) {
+    Calls& meeting = calls[entry.group][entry.number];
+    if (!meeting.any) meeting.place = entry.place;
+    meeting.any = true;
+    if (meeting.place == entry.place && entry.amounts.empty()) return;
+    meeting.uneven = any_uneven = true;
+  });
+  Meetings meetings;
+  if (!any_uneven) return meetings;
+  for_each_collective(record, [&](std::uint32_t rank, const RecordEntry& entry) {
+    if (!calls[entry.group].get(entry.number).uneven) return;
+    meetings[{entry.group, entry.number}].push_back({rank, &entry});
+  });
   return meetings;
 }
 

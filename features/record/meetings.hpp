@@ -21,6 +21,10 @@ using Meetings = std::map<std::pair<std::uint32_t, std::int64_t>, std::vector<Ar
 
 Meetings meetings_of(const Record& record);
 
+/// Returns only the meetings whose calls come from several lines, or pass splits: all others of a
+/// long record need no comparison.
+Meetings uneven_meetings_of(const Record& record);
+
 /// Whether operation, bytes, type and root agree.
 bool same_signature(const RecordEntry& a, const RecordEntry& b);
 

@@ -11,6 +11,8 @@
 #include "models/graph/operation.hpp"
 #include "models/outside_text.hpp"
 
+#include "features/record/rare_list.hpp"
+
 namespace pipesim::models {
 
 /// Value of an index, a root or a peer that is not given.
@@ -67,7 +69,7 @@ struct RecordGroup {
   }
 };
 
-/// A line of a rank's file, except definitions.
+/// A line of a rank's file, except definitions. A long record has millions, so flags are bits.
 struct RecordEntry {
   enum class Kind : std::uint8_t {
     kInit,
@@ -93,21 +95,22 @@ struct RecordEntry {
 
   Kind kind = Kind::kNote;
   Operation operation = Operation::kAllReduce;  // kCall
-  bool sync = false;                            // whether the call waits for its own completion
-  bool blocks_host = false;   // whether the host waits, although the backend is NCCL
-  bool on_device = false;     // kCall of gloo: whether its tensors are on the device
-  bool made_up = false;       // whether its result is made up
-  bool later = false;         // whether add_later_calls() added it
-  bool sized = false;         // whether `bytes` is given, so that 0 is a size
-  bool any_source = false;    // whether it is a recv from any source
-  bool read_made_up = false;  // kNote: whether it reads a made-up value, of a call of `bytes` bytes
-  bool never = false;         // kPoll: whether it never returns true
-  bool at_exit = false;       // kWait: whether it runs at the exit of the process or of its group
-  bool differs = false;       // kStoreSet: whether another rank had set another value
-  bool outside = false;       // kStoreGet: whether it stands for work outside torch.distributed
-  bool timed_out = false;     // kWait, kStoreGet: whether the host gave up waiting
-  bool store_barrier = false;  // kNewGroup, kInit: whether it ends in a store barrier of all ranks
-  std::uint32_t line = 0;      // line in the rank's file
+  bool sync : 1 = false;                        // whether the call waits for its own completion
+  bool blocks_host : 1 = false;  // whether the host waits, although the backend is NCCL
+  bool on_device : 1 = false;    // kCall of gloo: whether its tensors are on the device
+  bool made_up : 1 = false;      // whether its result is made up
+  bool later : 1 = false;        // whether add_later_calls() added it
+  bool sized : 1 = false;        // whether `bytes` is given, so that 0 is a size
+  bool any_source : 1 = false;   // whether it is a recv from any source
+  bool read_made_up : 1 =
+      false;                 // kNote: whether it reads a made-up value, of a call of `bytes` bytes
+  bool never : 1 = false;    // kPoll: whether it never returns true
+  bool at_exit : 1 = false;  // kWait: whether it runs at the exit of the process or of its group
+  bool differs : 1 = false;  // kStoreSet: whether another rank had set another value
+  bool outside : 1 = false;  // kStoreGet: whether it stands for work outside torch.distributed
+  bool timed_out : 1 = false;  // kWait, kStoreGet: whether the host gave up waiting
+  bool store_barrier : 1 =
+      false;  // kNewGroup, kInit: whether it ends in a store barrier of all ranks
   std::uint32_t place = kNotSaid;   // index in Record::places
   std::uint32_t frame = kNotSaid;   // innermost frame, in Record::frames
   std::uint32_t group = kNotSaid;   // index in Record::groups
@@ -127,9 +130,9 @@ struct RecordEntry {
   std::int64_t bytes = 0;
   std::int64_t work = -1;  // the call's work; -1: nothing waits for it
   // kWait, kPoll, kDrop: works; all_to_all: bytes to each member, then bytes from each member.
-  std::vector<std::int64_t> amounts;
+  RareList<std::int64_t> amounts;
   // kCall: other threads, and the number of their calls that certainly precede this call.
-  std::vector<std::pair<std::uint32_t, std::int64_t>> after;
+  RareList<std::pair<std::uint32_t, std::int64_t>> after;
 };
 
 /// The end of a rank's record.

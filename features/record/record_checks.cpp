@@ -231,7 +231,7 @@ bool only_disjoint_groups_clash(const Record& record) {
 std::vector<RecordFinding> check_record(const Record& record) {
   std::vector<RecordFinding> findings;
   check_new_groups(record, findings);
-  const Meetings meetings = meetings_of(record);
+  const Meetings meetings = uneven_meetings_of(record);
   check_splits(record, meetings, findings);
   check_lines(record, meetings, findings);
   return findings;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -239,18 +240,19 @@ std::set<std::pair<std::uint32_t, std::size_t>> unmatched_messages(const Record&
   std::set<std::tuple<std::uint32_t, std::int64_t, std::uint32_t>> from_any;
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     const std::vector<RecordEntry>& entries = record.ranks[rank].entries;
-    const std::set<std::int64_t> waited = waited_works(record.ranks[rank]);
+    std::optional<std::set<std::int64_t>> waited;  // most records have no such message
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const RecordEntry& entry = entries[i];
       const bool counts = entry.kind == EntryKind::kCall && !is_collective(entry.operation) &&
                           !record.groups[entry.group].under_nccl(rules);
       if (!counts) continue;
+      if (!waited) waited = waited_works(record.ranks[rank]);
       const bool sends = entry.operation == Operation::kSend;
       if (entry.any_source) from_any.emplace(entry.group, entry.tag, rank);
       Inbox& inbox =
           inboxes[{entry.group, entry.tag, sends ? rank : entry.peer, sends ? entry.peer : rank}];
       (sends ? inbox.sends : inbox.recvs)
-          .push_back({rank, i, entry.sync || waited.count(entry.work) > 0});
+          .push_back({rank, i, entry.sync || waited->count(entry.work) > 0});
     }
   }
   std::set<std::pair<std::uint32_t, std::size_t>> unmatched;

@@ -78,8 +78,7 @@ std::vector<formats::RecordText> files_of_ranks(const std::string& folder, const
   if (!attached.empty()) return attached_files(folder, attached, console);
   std::vector<formats::RecordText> files;
   for (std::string& file : rank_files(folder, formats::rank_of_record_file)) {
-    std::string text = read_file(file, console.in, formats::kMaxRecordBytes);
-    files.push_back({std::move(file), std::move(text)});
+    files.push_back({std::move(file), "", true});
   }
   return files;
 }
@@ -114,10 +113,16 @@ RecordInput::RecordInput(const std::string& path, const Console& console)
   files.push_back({about, read_file(about, console.in, formats::kMaxRecordBytes)});
   for (formats::RecordText& file : files_of_ranks(path_, console)) files.push_back(std::move(file));
   models::Diagnostics diagnostics;
-  std::optional<models::Record> record = formats::read_record(files, diagnostics);
+  const auto read = [&](const std::string& file) {
+    return read_file(file, console.in, formats::kMaxRecordBytes);
+  };
+  std::optional<models::Record> record = formats::read_record(files, diagnostics, read);
   if (!record) {
     std::vector<viz::SourceText> sources;
-    for (const formats::RecordText& file : files) sources.push_back({file.path, file.text});
+    for (formats::RecordText& file : files) {
+      if (file.is_in_file) file.text = read(file.path);
+      sources.push_back({file.path, file.text});
+    }
     console.err << viz::diagnostic_text(diagnostics, sources, console.err_colour);
     throw ReportedMistakes();
   }

@@ -3,12 +3,16 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
+#include <functional>
 #include <initializer_list>
 #include <limits>
 #include <map>
 #include <set>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,6 +21,7 @@
 #include "models/graph/whole_number.hpp"
 
 #include "features/record/record_checks.hpp"
+#include "features/record/record_line.hpp"
 
 namespace pipesim::formats {
 namespace {
@@ -47,129 +52,185 @@ struct BadLine {
   std::string key;
 };
 
+// Maps of texts that are searched for parts of a line, without a copy.
+struct TextHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const {
+    return std::hash<std::string_view>()(text);
+  }
+};
+using Ids = std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>>;
+
 // Adds texts to Record::texts and returns their indices. Equal texts share an index.
 class TextTable {
  public:
   explicit TextTable(std::vector<models::OutsideText>& texts) : texts_(texts) {}
 
-  std::uint32_t number(const std::string& text) {
+  std::uint32_t number(std::string_view text) {
+    const auto known = numbers_.find(text);
+    if (known != numbers_.end()) return known->second;
     const auto next = static_cast<std::uint32_t>(texts_.size());
-    const auto [at, is_new] = numbers_.emplace(text, next);
-    if (is_new) texts_.emplace_back(text);
-    return at->second;
+    numbers_.emplace(text, next);
+    texts_.emplace_back(text);
+    return next;
   }
 
  private:
   std::vector<models::OutsideText>& texts_;
-  std::unordered_map<std::string, std::uint32_t> numbers_;
+  Ids numbers_;
 };
 
-// The fields of one line. Reading a key checks its type; finish() reports keys that were never
-// read.
+// Checks the fields of one line. Reading a key checks its type; finish() reports keys that were
+// never read.
 class Fields {
  public:
-  explicit Fields(const YamlValue& object) : object_(object) {
-    known_.emplace_back(object.items().front().text());
+  Fields() = default;
+  explicit Fields(const YamlValue& object) {
+    line_.read(object);
+    start();
   }
 
-  const std::string& head() const { return known_.front(); }
-
-  bool has(const char* key) { return find(key).has_value(); }
-
-  std::optional<YamlValue> find(const char* key) {
-    known_.emplace_back(key);
-    return object_.find(key);
+  // Replaces the fields by those of another line. Returns false if read() has to read the line.
+  bool read_plain(std::string_view line) {
+    if (!line_.read_plain(line)) return false;
+    start();
+    return true;
+  }
+  void read(const YamlValue& object) {
+    line_.read(object);
+    start();
   }
 
-  std::string text(const char* key, std::optional<std::string> otherwise = std::string()) {
-    const auto value = find(key);
-    if (!value) return required(key, std::move(otherwise));
-    if (!value->is_text()) must_be(key, "a string");
-    return models::printable(value->text());
+  std::string_view head() const { return line_.fields().front().key; }
+
+  bool has(std::string_view key) { return find(key) != nullptr; }
+
+  const RecordField* find(std::string_view key) {
+    asked_.push_back(key);
+    return line_.find(key);
   }
 
-  std::int64_t integer(const char* key, std::int64_t min, std::int64_t max,
+  std::string_view text(std::string_view key,
+                        std::optional<std::string_view> otherwise = std::string_view()) {
+    const RecordField* const field = find(key);
+    if (field == nullptr) return required(key, otherwise);
+    if (field->kind != FieldKind::kText) must_be(key, "a string");
+    return printable(field->text);
+  }
+
+  std::int64_t integer(std::string_view key, std::int64_t min, std::int64_t max,
                        std::optional<std::int64_t> otherwise) {
-    const auto value = find(key);
-    return value ? integer_of(*value, key, min, max) : required(key, otherwise);
+    const RecordField* const field = find(key);
+    if (field == nullptr) return required(key, otherwise);
+    if (field->kind != FieldKind::kInteger) must_be_within(key, min, max);
+    return checked(field->integer, key, min, max);
   }
 
-  bool truth(const char* key) {
-    const auto value = find(key);
-    if (!value) return false;
-    const std::optional<bool> found = value->truth();
-    if (!found) must_be(key, "true or false");
-    return *found;
+  bool truth(std::string_view key) {
+    const RecordField* const field = find(key);
+    if (field == nullptr) return false;
+    if (field->kind != FieldKind::kTrue && field->kind != FieldKind::kFalse) {
+      must_be(key, "true or false");
+    }
+    return field->kind == FieldKind::kTrue;
   }
 
   // Reads a number or a list of numbers.
-  std::vector<std::int64_t> integers(const char* key, std::int64_t max) {
-    const auto value = find(key);
-    if (!value) return required(key, std::optional<std::vector<std::int64_t>>());
-    if (!value->is_list()) return {integer_of(*value, key, 0, max)};
+  std::vector<std::int64_t> integers(std::string_view key, std::int64_t max) {
+    const RecordField* const field = find(key);
+    if (field == nullptr) return required(key, std::optional<std::vector<std::int64_t>>());
+    if (field->kind == FieldKind::kInteger) return {checked(field->integer, key, 0, max)};
     std::vector<std::int64_t> result;
-    value->for_each_item(
-        [&](const YamlValue& item) { result.push_back(integer_of(item, key, 0, max)); });
+    if (field->kind == FieldKind::kIntegers) {
+      result.assign(line_.integers().begin() + field->first, line_.integers().begin() + field->end);
+      for (const std::int64_t each : result) checked(each, key, 0, max);
+      return result;
+    }
+    if (field->kind != FieldKind::kOther || !field->value.is_list()) must_be_within(key, 0, max);
+    result.reserve(field->value.size());
+    field->value.for_each_item([&](const YamlValue& item) {
+      const auto found = item.integer<std::int64_t>();
+      if (!found) must_be_within(key, 0, max);
+      result.push_back(checked(*found, key, 0, max));
+    });
     return result;
   }
 
   // Reads a text or a list of texts.
-  std::vector<std::string> texts(const char* key) {
-    const auto value = find(key);
-    if (!value) return required(key, std::optional<std::vector<std::string>>());
+  std::vector<std::string> texts(std::string_view key) {
+    const RecordField* const field = find(key);
+    if (field == nullptr) return required(key, std::optional<std::vector<std::string>>());
+    if (field->kind == FieldKind::kText) return {std::string(printable(field->text))};
     std::vector<std::string> result;
-    for (const YamlValue& item : value->is_list() ? value->items() : std::vector{*value}) {
-      if (!item.is_text()) must_be(key, "a list of strings");
-      result.push_back(models::printable(item.text()));
+    if (field->kind != FieldKind::kOther || !field->value.is_list()) {
+      must_be(key, "a list of strings");
     }
+    field->value.for_each_item([&](const YamlValue& item) {
+      if (!item.is_text()) must_be(key, "a list of strings");
+      result.emplace_back(printable(item.text()));
+    });
     return result;
   }
 
   void finish() const {
-    object_.for_each_entry([&](const YamlValue::Entry& entry) {
-      const std::string_view key = entry.key.text();
-      if (std::find(known_.begin(), known_.end(), key) != known_.end()) return;
-      const std::string nearest = models::nearest_name(key, known_);
-      throw BadLine(fmt::format("unknown key '{}'", models::printable(key)),
+    for (const RecordField& field : line_.fields()) {
+      if (field.is_known) continue;
+      const std::vector<std::string> known(asked_.begin(), asked_.end());
+      const std::string nearest = models::nearest_name(field.key, known);
+      throw BadLine(fmt::format("unknown key '{}'", models::printable(field.key)),
                     nearest.empty() ? "a newer pipesim may know it"
                                     : fmt::format("did you mean '{}'?", nearest),
-                    std::string(key));
-    });
+                    std::string(field.key));
+    }
   }
 
-  [[noreturn]] void must_be(const std::string& key, const std::string& expected) const {
-    throw BadLine(fmt::format("'{}' must be {}", key, expected), "", key);
+  [[noreturn]] void must_be(std::string_view key, const std::string& expected) const {
+    throw BadLine(fmt::format("'{}' must be {}", key, expected), "", std::string(key));
   }
 
  private:
+  using FieldKind = RecordField::Kind;
+
+  void start() {
+    asked_.clear();
+    changed_.clear();
+    find(head());
+  }
+
+  std::string_view printable(std::string_view text) {
+    if (!models::has_control_characters(text)) return text;
+    return changed_.emplace_back(models::printable(text));
+  }
+
   template <typename T>
-  T required(const char* key, std::optional<T> otherwise) const {
+  T required(std::string_view key, std::optional<T> otherwise) const {
     if (otherwise) return std::move(*otherwise);
-    throw BadLine(fmt::format("'{}' is missing", key), "", head());
+    throw BadLine(fmt::format("'{}' is missing", key), "", std::string(head()));
   }
 
-  std::int64_t integer_of(const YamlValue& value, const char* key, std::int64_t min,
-                          std::int64_t max) const {
-    const auto found = value.integer<std::int64_t>();
-    if (!found || *found < min || *found > max) {
-      must_be(key, fmt::format("an integer from {} to {}", min, max));
-    }
-    return *found;
+  [[noreturn]] void must_be_within(std::string_view key, std::int64_t min, std::int64_t max) const {
+    must_be(key, fmt::format("an integer from {} to {}", min, max));
   }
 
-  YamlValue object_;
-  std::vector<std::string> known_;
+  std::int64_t checked(std::int64_t value, std::string_view key, std::int64_t min,
+                       std::int64_t max) const {
+    if (value < min || value > max) must_be_within(key, min, max);
+    return value;
+  }
+
+  RecordLine line_;
+  std::vector<std::string_view> asked_;
+  std::deque<std::string> changed_;  // texts without the control characters of the line
 };
 
-// Parses `text`, which begins at `place`. Returns nullopt, with an error, if the text is not an
-// object.
-std::optional<YamlDocument> parse_object(std::string_view text, const char* name, Place place,
-                                         Diagnostics& diagnostics) {
-  const JsonKind kind = {name, models::Code::kRecordLine};
-  std::optional<YamlDocument> document = read_json(text, kind, diagnostics, place);
-  if (!document || (document->root().is_map() && document->root().size() > 0)) return document;
-  diagnostics.error(place, kind.code, "expected a JSON object with at least one key");
-  return std::nullopt;
+constexpr JsonKind kLineKind = {"a line of a record", models::Code::kRecordLine};
+
+// Reports a text that is not an object with at least one key.
+bool is_object(const YamlDocument& document, Place place, Diagnostics& diagnostics) {
+  if (document.root().is_map() && document.root().size() > 0) return true;
+  diagnostics.error(place, models::Code::kRecordLine,
+                    "expected a JSON object with at least one key");
+  return false;
 }
 
 // Reports a mistake at its key in the line that begins at `place`.
@@ -187,7 +248,7 @@ class Job {
  public:
   explicit Job(Record& record) : record_(record), texts_(record.texts) {}
 
-  std::uint32_t text(const std::string& text) { return texts_.number(text); }
+  std::uint32_t text(std::string_view text) { return texts_.number(text); }
 
   std::uint32_t frame(models::RecordFrame frame) {
     const auto next = static_cast<std::uint32_t>(record_.frames.size());
@@ -236,6 +297,27 @@ class Job {
       groups_;
 };
 
+// A set of numbers that mostly come in ascending order.
+class Works {
+ public:
+  // Returns false if the set contains the number.
+  bool insert(std::int64_t work) {
+    if (ascending_.empty() || work > ascending_.back()) {
+      ascending_.push_back(work);
+      return true;
+    }
+    return !contains(work) && others_.insert(work).second;
+  }
+  bool contains(std::int64_t work) const {
+    return std::binary_search(ascending_.begin(), ascending_.end(), work) ||
+           (!others_.empty() && others_.count(work) > 0);
+  }
+
+ private:
+  std::vector<std::int64_t> ascending_;
+  std::unordered_set<std::int64_t> others_;
+};
+
 // Reads the file of one rank.
 class RankReader {
  public:
@@ -262,7 +344,7 @@ class RankReader {
   void read_ask(Fields& fields);
   void read_group_entry(Fields& fields, RecordEntry& entry);
   void read_call(Fields& fields, RecordEntry& entry);
-  void read_after(const YamlValue& after, const Fields& fields, RecordEntry& entry);
+  void read_after(const RecordField& after, const Fields& fields, RecordEntry& entry);
   void read_data(Fields& fields, RecordEntry& entry);
   void read_splits(Fields& fields, RecordEntry& entry);
   void read_wait(Fields& fields, RecordEntry& entry);
@@ -271,20 +353,20 @@ class RankReader {
   void read_entry(Fields& fields);
   void read_note(Fields& fields, RecordEntry& entry);
 
-  using Ids = std::unordered_map<std::string, std::uint32_t>;
-  std::uint32_t id(Fields& fields, const char* key, const Ids& ids, const char* what,
+  std::uint32_t id(Fields& fields, std::string_view key, const Ids& ids, const char* what,
                    std::optional<std::uint32_t> otherwise = {}) {
-    if (otherwise && !fields.has(key)) return *otherwise;
-    const std::string name = fields.text(key, std::nullopt);
+    const std::string_view name = fields.text(key, otherwise ? std::optional("") : std::nullopt);
+    if (otherwise && name.empty() && !fields.has(key)) return *otherwise;
     const auto found = ids.find(name);
     if (found != ids.end()) return found->second;
     throw BadLine(fmt::format("no {} '{}' is defined before this line", what, name),
-                  fmt::format("a line {{\"def\": \"{}\", ...}} defines it", name), key);
+                  fmt::format("a line {{\"def\": \"{}\", ...}} defines it", name),
+                  std::string(key));
   }
-  std::uint32_t frame(Fields& fields, const char* key = "l") {
+  std::uint32_t frame(Fields& fields, std::string_view key = "l") {
     return id(fields, key, frames_, "place", kNotSaid);
   }
-  std::uint32_t rank_field(Fields& fields, const char* key) {
+  std::uint32_t rank_field(Fields& fields, std::string_view key) {
     return static_cast<std::uint32_t>(fields.integer(key, 0, world_ - 1, std::nullopt));
   }
 
@@ -301,14 +383,27 @@ class RankReader {
   std::map<std::tuple<std::string, std::vector<std::uint32_t>, bool>, std::uint32_t> made_;
   Ids streams_;
   Ids events_;
-  std::set<std::int64_t> works_;
+  Works works_;
+  JsonTexts lines_{kLineKind};
+  Fields fields_;
   std::uint32_t line_ = 0;
   bool has_header_ = false;
   bool has_end_ = false;
 };
 
+// Counts the lines that can be entries: the shortest entry has 12 bytes.
+std::size_t count_lines(std::string_view text) {
+  constexpr std::size_t kShortest = 12;
+  std::size_t lines = 0;
+  for (std::size_t at = 0; at < text.size(); ++lines) {
+    at = std::min(text.find('\n', std::min(at + kShortest, text.size())), text.size() - 1) + 1;
+  }
+  return lines;
+}
+
 RankRecord RankReader::run(const std::string& text) {
   constexpr std::size_t kMaxErrors = 20;
+  rank_.entries.reserve(count_lines(text));
   const std::size_t before = diagnostics_.error_count();
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
@@ -335,16 +430,18 @@ RankRecord RankReader::run(const std::string& text) {
 
 void RankReader::read_line(std::string_view text) {
   const Place place{line_, 1, file_};
-  const std::optional<YamlDocument> document =
-      parse_object(text, "a line of a record", place, diagnostics_);
-  if (!document) return;
-  Fields fields(document->root());
+  Fields& fields = fields_;
+  if (!fields.read_plain(text)) {
+    const YamlDocument* const document = lines_.read(text, diagnostics_, place);
+    if (document == nullptr || !is_object(*document, place, diagnostics_)) return;
+    fields.read(document->root());
+  }
   try {
-    const std::string head = fields.head();
+    const std::string_view head = fields.head();
     if (!has_header_) {
       read_header(fields);
     } else if (has_end_) {
-      throw BadLine("a line after the end of the record", "", head);
+      throw BadLine("a line after the end of the record", "", std::string(head));
     } else if (head == "def") {
       read_definition(fields);
     } else if (head == "end") {
@@ -354,13 +451,14 @@ void RankReader::read_line(std::string_view text) {
     }
     fields.finish();
   } catch (const BadLine& bad) {
+    const std::optional<YamlDocument> document = read_json(text, kLineKind, diagnostics_, place);
     report(bad, document->root(), place, diagnostics_);
   }
 }
 
 int check_version(Fields& fields) {
   if (fields.head() != "record") {
-    throw BadLine("expected the header {\"record\": 1, ...}", "", fields.head());
+    throw BadLine("expected the header {\"record\": 1, ...}", "", std::string(fields.head()));
   }
   const auto version =
       static_cast<int>(fields.integer("record", 1, std::numeric_limits<int>::max(), std::nullopt));
@@ -388,7 +486,7 @@ void RankReader::read_header(Fields& fields) {
 }
 
 void RankReader::read_definition(Fields& fields) {
-  const std::string name = fields.text("def", std::nullopt);
+  const std::string name(fields.text("def", std::nullopt));
   bool is_new = false;
   if (fields.has("at")) {
     models::RecordFrame line{fields.text("at"), fields.text("in"), fields.text("call"),
@@ -404,14 +502,14 @@ void RankReader::read_definition(Fields& fields) {
     if (once.size() != group.ranks.size() || once.empty()) {
       fields.must_be("ranks", "different ranks, at least one");
     }
-    const std::string backend = fields.text("backend");
+    const std::string_view backend = fields.text("backend");
     if (!backend.empty() && backend != "gloo" && backend != "nccl") {
       fields.must_be("backend", "gloo or nccl");
     }
     group.description = fields.text("desc");
     group.place = job_.place_of(frame(fields));
     group.init_at_once = fields.truth("eager");
-    group.nccl = (backend.empty() ? record_.backend : backend) == "nccl";
+    group.nccl = backend.empty() ? record_.backend == "nccl" : backend == "nccl";
     const std::uint32_t time = ++made_[{group.name, group.ranks, group.nccl}];
     const std::uint32_t index = job_.group(std::move(group), time);
     rank_.defined.push_back(index);
@@ -434,12 +532,12 @@ void RankReader::read_definition(Fields& fields) {
 void RankReader::read_end(Fields& fields) {
   constexpr std::array kEnds = {"finished", "exited", "raised", "killed", "cut"};
   constexpr std::array kCuts = {"rest", "outside", "steps", "seconds", "made_up", "killed"};
-  const std::string end = fields.text("end", std::nullopt);
+  const std::string_view end = fields.text("end", std::nullopt);
   const auto* known = std::find(kEnds.begin(), kEnds.end(), end);
   if (known == kEnds.end()) fields.must_be("end", "finished, exited, raised, killed or cut");
   rank_.end.kind = static_cast<RecordEnd::Kind>(known - kEnds.begin());
   if (rank_.end.kind == RecordEnd::Kind::kCut) {
-    const std::string why = fields.text("why", std::nullopt);
+    const std::string_view why = fields.text("why", std::nullopt);
     const auto* cut = std::find(kCuts.begin(), kCuts.end(), why);
     if (cut == kCuts.end())
       fields.must_be("why", "rest, outside, steps, seconds, made_up or killed");
@@ -455,7 +553,6 @@ void RankReader::read_end(Fields& fields) {
     outside.kind = EntryKind::kStoreGet;
     outside.outside = true;
     outside.text = job_.text("the end of the work outside torch.distributed");
-    outside.line = line_;
     outside.frame = rank_.end.frame;
     outside.place = rank_.end.place;
     rank_.entries.push_back(outside);
@@ -467,14 +564,13 @@ void RankReader::read_end(Fields& fields) {
 
 void RankReader::read_entry(Fields& fields) {
   RecordEntry entry;
-  entry.line = line_;
   entry.frame = frame(fields);
   entry.place = job_.place_of(entry.frame);
   entry.stream = id(fields, "s", streams_, "stream", 0);
   entry.kernels =
       static_cast<std::uint32_t>(fields.integer("k", 0, std::numeric_limits<int>::max(), 0));
   if (fields.has("th")) entry.thread = job_.text(fields.text("th", std::nullopt));
-  const std::string head = fields.head();
+  const std::string_view head = fields.head();
   if (head == "call") {
     read_call(fields, entry);
   } else if (head == "wait" || head == "poll" || head == "drop") {
@@ -483,7 +579,7 @@ void RankReader::read_entry(Fields& fields) {
     read_group_entry(fields, entry);
   } else if (head == "record" || head == "stream_wait") {
     entry.kind = head == "record" ? EntryKind::kRecordEvent : EntryKind::kStreamWait;
-    entry.event = id(fields, head.c_str(), events_, "event");
+    entry.event = id(fields, head, events_, "event");
   } else if (head == "synchronize") {
     read_host_wait(fields, entry);
   } else if (head == "read") {
@@ -506,19 +602,18 @@ void RankReader::read_entry(Fields& fields) {
                   "a line begins with 'def', 'call', 'wait', 'poll', 'drop', 'init', 'new_group', "
                   "'destroy', 'record', 'stream_wait', 'synchronize', 'read', 'store', 'backward', "
                   "'step', 'note', 'ask' or 'end'",
-                  head);
+                  std::string(head));
   }
   rank_.entries.push_back(std::move(entry));
 }
 
 void RankReader::read_note(Fields& fields, RecordEntry& entry) {
   entry.kind = EntryKind::kNote;
-  const std::string note = fields.text("note", std::nullopt);
-  const std::string says = fields.text("text");
+  const std::string_view note = fields.text("note", std::nullopt);
+  const std::string_view says = fields.text("text");
   const bool incomplete = note == "incomplete";
-  entry.text = job_.text(incomplete                         ? kIncompleteBasis + says
-                         : note == "other" && !says.empty() ? says
-                                                            : note);
+  entry.text = incomplete ? job_.text(std::string(kIncompleteBasis).append(says))
+                          : job_.text(note == "other" && !says.empty() ? says : note);
   entry.read_made_up = note == "cut_read";
   entry.bytes = fields.integer("bytes", 0, kMaxInteger, 0);
 }
@@ -535,11 +630,11 @@ void RankReader::read_ask(Fields& fields) {
 }
 
 void RankReader::read_group_entry(Fields& fields, RecordEntry& entry) {
-  const std::string head = fields.head();
+  const std::string_view head = fields.head();
   entry.kind = head == "init"        ? EntryKind::kInit
                : head == "new_group" ? EntryKind::kNewGroup
                                      : EntryKind::kDestroy;
-  entry.group = id(fields, head.c_str(), groups_, "group");
+  entry.group = id(fields, head, groups_, "group");
   if (entry.kind == EntryKind::kDestroy) return;
   entry.number = fields.integer("key", 0, kMaxInteger, -1);
   entry.store_barrier = fields.truth("store_barrier");
@@ -554,7 +649,7 @@ void RankReader::read_group_entry(Fields& fields, RecordEntry& entry) {
 
 void RankReader::read_call(Fields& fields, RecordEntry& entry) {
   entry.kind = EntryKind::kCall;
-  const std::string name = fields.text("call", std::nullopt);
+  const std::string_view name = fields.text("call", std::nullopt);
   const std::optional<Operation> operation = models::find_operation(name);
   if (!operation || is_of_host(*operation)) {
     fields.must_be("call", "a collective, send or recv");
@@ -579,9 +674,11 @@ void RankReader::read_call(Fields& fields, RecordEntry& entry) {
     refuse_other(entry.peer, "root");
   }
   if (fields.has("to") || fields.has("from")) read_splits(fields, entry);
-  if (const auto after = fields.find("after")) read_after(*after, fields, entry);
+  if (const RecordField* const after = fields.find("after")) {
+    read_after(*after, fields, entry);
+  }
   entry.work = fields.integer("w", 0, kMaxInteger, -1);
-  if (entry.work >= 0 && !works_.insert(entry.work).second) {
+  if (entry.work >= 0 && !works_.insert(entry.work)) {
     throw BadLine(fmt::format("work {} is there twice", entry.work), "", "w");
   }
   entry.sync = fields.truth("sync");
@@ -592,43 +689,47 @@ void RankReader::read_call(Fields& fields, RecordEntry& entry) {
 }
 
 // Reads how many calls of other threads precede this call.
-void RankReader::read_after(const YamlValue& after, const Fields& fields, RecordEntry& entry) {
+void RankReader::read_after(const RecordField& after, const Fields& fields, RecordEntry& entry) {
   constexpr const char* kExpected = "a map of threads and numbers of calls";
-  if (!after.is_map()) fields.must_be("after", kExpected);
-  after.for_each_entry([&](const YamlValue::Entry& thread) {
+  if (after.kind != RecordField::Kind::kOther || !after.value.is_map())
+    fields.must_be("after", kExpected);
+  std::vector<std::pair<std::uint32_t, std::int64_t>> calls_before;
+  after.value.for_each_entry([&](const YamlValue::Entry& thread) {
     const auto calls = thread.value.integer<std::int64_t>();
     if (!calls || *calls < 0 || *calls > kMaxInteger) fields.must_be("after", kExpected);
     const std::string name = models::printable(thread.key.text());
-    entry.after.emplace_back(name.empty() ? kNotSaid : job_.text(name), *calls);
+    calls_before.emplace_back(name.empty() ? kNotSaid : job_.text(name), *calls);
   });
+  entry.after = std::move(calls_before);
 }
 
 void RankReader::read_data(Fields& fields, RecordEntry& entry) {
   entry.sized = fields.has("bytes");
   entry.bytes = fields.integer("bytes", 0, kMaxInteger, 0);
-  const std::string type = fields.text("type");
+  const std::string_view type = fields.text("type");
   if (!type.empty()) entry.type = job_.text(type);
 }
 
 void RankReader::read_splits(Fields& fields, RecordEntry& entry) {
   const std::size_t members = record_.groups[entry.group].ranks.size();
+  std::vector<std::int64_t> splits;
   for (const char* key : {"to", "from"}) {
     const std::vector<std::int64_t> sizes = fields.integers(key, kMaxInteger);
     if (sizes.size() != members) {
       fields.must_be(key,
                      fmt::format("a list of integers, one per member of the group ({})", members));
     }
-    entry.amounts.insert(entry.amounts.end(), sizes.begin(), sizes.end());
+    splits.insert(splits.end(), sizes.begin(), sizes.end());
   }
+  entry.amounts = std::move(splits);
 }
 
 void RankReader::read_wait(Fields& fields, RecordEntry& entry) {
-  const std::string head = fields.head();
-  const char* key = head.c_str();
+  const std::string_view head = fields.head();
   entry.kind = head == "wait"   ? EntryKind::kWait
                : head == "poll" ? EntryKind::kPoll
                                 : EntryKind::kDrop;
-  entry.amounts = fields.integers(key, kMaxInteger);
+  entry.amounts = fields.integers(head, kMaxInteger);
   if (entry.kind == EntryKind::kWait) {
     entry.at_exit = fields.truth("exit");
     entry.timed_out = fields.truth("timed_out");
@@ -636,13 +737,14 @@ void RankReader::read_wait(Fields& fields, RecordEntry& entry) {
     entry.never = fields.truth("never");
   }
   for (const std::int64_t work : entry.amounts) {
-    if (works_.count(work) > 0) continue;
-    throw BadLine(fmt::format("no call before this line has the work {}", work), "", key);
+    if (works_.contains(work)) continue;
+    throw BadLine(fmt::format("no call before this line has the work {}", work), "",
+                  std::string(head));
   }
 }
 
 void RankReader::read_host_wait(Fields& fields, RecordEntry& entry) {
-  const std::string what = fields.text("synchronize", std::nullopt);
+  const std::string_view what = fields.text("synchronize", std::nullopt);
   if (what == "event") {
     entry.kind = EntryKind::kWaitForEvent;
     entry.event = id(fields, "e", events_, "event");
@@ -655,9 +757,10 @@ void RankReader::read_host_wait(Fields& fields, RecordEntry& entry) {
 
 // Reads a store operation. Returns false if the operation neither waits nor releases other ranks.
 bool RankReader::read_store(Fields& fields, RecordEntry& entry) {
-  const std::string what = fields.text("store", std::nullopt);
+  const std::string_view what = fields.text("store", std::nullopt);
   const std::vector<std::string> keys =
-      fields.has("keys") ? fields.texts("keys") : std::vector{fields.text("key", std::nullopt)};
+      fields.has("keys") ? fields.texts("keys")
+                         : std::vector{std::string(fields.text("key", std::nullopt))};
   entry.number = fields.integer("amount", -kMaxInteger, kMaxInteger, 0);
   entry.result = fields.integer("result", -kMaxInteger, kMaxInteger, 0);
   const bool was_set = fields.truth("set");
@@ -700,8 +803,8 @@ void read_settings(const YamlValue& settings, Record& record) {
 std::uint32_t read_job(const RecordText& file, Record& record, Diagnostics& diagnostics) {
   const Place place{1, 1, 0};
   const std::optional<YamlDocument> document =
-      parse_object(file.text, "a record", place, diagnostics);
-  if (!document) return 0;
+      read_json(file.text, {"a record", models::Code::kRecordLine}, diagnostics, place);
+  if (!document || !is_object(*document, place, diagnostics)) return 0;
   Fields fields(document->root());
   try {
     check_version(fields);
@@ -715,12 +818,14 @@ std::uint32_t read_job(const RecordText& file, Record& record, Diagnostics& diag
     if (record.backend != "gloo" && record.backend != "nccl") {
       fields.must_be("backend", "gloo or nccl");
     }
-    const std::string device = fields.text("device", "cpu");
+    const std::string_view device = fields.text("device", "cpu");
     if (device != "cpu" && device != "cuda") fields.must_be("device", "cpu or cuda");
     record.device_is_cuda = device == "cuda";
     record.torch = fields.text("torch");
     for (const char* key : {"python", "ends"}) fields.has(key);
-    if (const auto settings = fields.find("settings")) read_settings(*settings, record);
+    if (const RecordField* const settings = fields.find("settings")) {
+      read_settings(settings->value, record);
+    }
     fields.finish();
     return static_cast<std::uint32_t>(world);
   } catch (const BadLine& bad) {
@@ -769,7 +874,8 @@ std::optional<std::uint32_t> rank_of_record_file(std::string_view name) {
   return rank && *rank < kMaxRecordRanks ? rank : std::nullopt;
 }
 
-std::optional<Record> read_record(const std::vector<RecordText>& files, Diagnostics& diagnostics) {
+std::optional<Record> read_record(const std::vector<RecordText>& files, Diagnostics& diagnostics,
+                                  const ReadText& read) {
   Record record;
   for (std::uint32_t i = 0; i < files.size(); ++i) {
     if (files[i].text.size() <= kMaxRecordBytes) continue;
@@ -801,8 +907,9 @@ std::optional<Record> read_record(const std::vector<RecordText>& files, Diagnost
   Job job(record);
   for (std::uint32_t rank = 0; rank < world; ++rank) {
     const std::uint32_t file = file_of[rank];
-    record.ranks.push_back(
-        RankReader(rank, world, record, job, file, diagnostics).run(files[file].text));
+    const std::string text = files[file].is_in_file ? read(files[file].path) : "";
+    record.ranks.push_back(RankReader(rank, world, record, job, file, diagnostics)
+                               .run(files[file].is_in_file ? text : files[file].text));
   }
   if (diagnostics.has_errors()) return std::nullopt;
   return record;

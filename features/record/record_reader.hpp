@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@ inline constexpr std::string_view kRecordFile = "record.json";
 struct RecordText {
   std::string path;
   std::string text;
+  bool is_in_file = false;  // whether the text is still to be read
 };
 
 /// Returns the rank in the name of a file: 3 in "rank3.jsonl", where `ending` is ".jsonl". Returns
@@ -35,8 +37,11 @@ std::optional<std::uint32_t> rank_of_record_file(std::string_view name);
 
 /// Reads a record from its files: first record.json, then the files of the ranks, in any order. A
 /// place in the n-th file (from 0) has file n. Returns nullopt after mistakes, which `diagnostics`
-/// lists. All text in the record is printable.
+/// lists. All text in the record is printable. `read` reads the texts that are in their files, one
+/// at a time, so that a long record is never in memory as text.
+using ReadText = std::function<std::string(const std::string& path)>;
 std::optional<models::Record> read_record(const std::vector<RecordText>& files,
-                                          models::Diagnostics& diagnostics);
+                                          models::Diagnostics& diagnostics,
+                                          const ReadText& read = {});
 
 }  // namespace pipesim::formats

@@ -163,19 +163,16 @@ ScenarioMap RecordWriter::communicators() const {
 
 // Adds the programs, sorted by the first rank of each.
 void RecordWriter::add_programs(ScenarioText& scenario) const {
-  std::map<Members, Members> ranks_of;  // ranks by program
+  // Programs are numbered in the order of their first ranks.
+  std::vector<Members> ranks_of(programs_.programs.size());
   for (std::uint32_t rank = 0; rank < rank_count(); ++rank) {
     ranks_of[programs_.ranks[rank]].push_back(rank);
   }
-  std::vector<std::pair<Members, const Members*>> ordered;  // ranks, program
-  for (const auto& [program, ranks] : ranks_of) ordered.emplace_back(ranks, &program);
-  std::sort(ordered.begin(), ordered.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (const auto& [members, program] : ordered) {
-    const RankSet on(members);
+  for (std::size_t program = 0; program < ranks_of.size(); ++program) {
+    const RankSet on(ranks_of[program]);
     ScenarioMap fields;
     if (on.size() != rank_count()) fields.add("on", ranks(on, rank_count()));
-    fields.add("do", steps(models::fold_loops(*program), on));
+    fields.add("do", steps(models::fold_loops(programs_.programs[program]), on));
     scenario.add("programs", std::move(fields));
   }
 }

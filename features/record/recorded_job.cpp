@@ -82,12 +82,15 @@ class RecordedJob : public Recorded, public RecordedParts {
     const std::lock_guard lock(mutex_);
     constexpr std::string_view kNccl = "nccl ";
     const bool of_nccl = stream.starts_with(kNccl);
-    const auto& channels = host().channels.all();
+    // The channel of the store exists only if a program uses it. The other channels need no
+    // programs, which take long to make.
+    const Channels& known = stream == "store" ? host().channels : this->channels();
+    const auto& channels = known.all();
     const auto found = std::find_if(channels.begin(), channels.end(), [&](const Channel& channel) {
       return channel.name == (of_nccl ? stream.substr(kNccl.size()) : stream);
     });
     if (found == channels.end() || found->list_of(rank) == nullptr) return "";
-    return host().channels.text(static_cast<std::uint32_t>(found - channels.begin()), rank);
+    return known.text(static_cast<std::uint32_t>(found - channels.begin()), rank);
   }
 
  private:
@@ -105,8 +108,13 @@ class RecordedJob : public Recorded, public RecordedParts {
   };
 
   const HostPrograms& host() const {
-    if (!host_) host_ = std::make_unique<HostPrograms>(host_programs(*record_, rules_));
+    if (!host_) host_ = std::make_unique<HostPrograms>(host_programs(*record_, rules_, true));
     return *host_;
+  }
+  const Channels& channels() const {
+    if (host_) return host_->channels;
+    if (!channels_) channels_ = std::make_unique<Channels>(channels_of(*record_, rules_));
+    return *channels_;
   }
   const Program& program(std::uint32_t rank) const;
   void expand(const std::vector<ProgramStep>& steps, std::uint32_t rank,
@@ -121,6 +129,7 @@ class RecordedJob : public Recorded, public RecordedParts {
   mutable bool looked_ = false;  // whether `difference_` was computed
   mutable std::optional<FirstDifference> difference_;
   mutable std::unique_ptr<HostPrograms> host_;  // built when the first name is requested
+  mutable std::unique_ptr<Channels> channels_;  // built when the first stream is requested
   mutable std::map<std::uint32_t, Program> programs_;
 };
 
@@ -240,7 +249,7 @@ class EntryNames {
 std::vector<std::string> RecordedJob::names_of(std::uint32_t rank) const {
   const EntryNames names(*record_, rank, host());
   std::vector<std::string> result;
-  const auto& steps = host().ranks[rank];
+  const auto& steps = host().program_of(rank);
   const auto& entries = host().entries[rank];
   result.reserve(steps.size());
   for (std::size_t i = 0; i < steps.size(); ++i) {

@@ -43,9 +43,20 @@ struct KeyCalls {
   bool race = false;  // whether two calls of different threads have no known order
 };
 
+bool calls_in_one_thread(const RankRecord& rank) {
+  const RecordEntry* first = nullptr;
+  for (const RecordEntry& entry : rank.entries) {
+    if (entry.kind != EntryKind::kCall || entry.later) continue;
+    if (first == nullptr) first = &entry;
+    if (entry.thread != first->thread) return false;
+  }
+  return true;
+}
+
 // Returns the first call of each racing thread, for the first key for which threads race; empty if
 // no threads race.
 FirstCalls racing(const RankRecord& rank, const KeyOf& key_of) {
+  if (calls_in_one_thread(rank)) return {};
   using Numbers = std::map<std::uint32_t, std::int64_t>;
   Numbers made;  // [thread]: number of its calls
   // [thread]: number of calls of each other thread that certainly precede its next call

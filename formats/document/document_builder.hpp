@@ -33,6 +33,12 @@ class DocumentBuilder {
 
   std::uint32_t file() const { return file_; }
 
+  /// Removes all values of the document.
+  void clear() {
+    document_.clear();
+    open_.clear();
+  }
+
   std::uint32_t add(YamlValue::Kind kind, models::Place place) {
     count();
     return document_.add_node(kind, place);

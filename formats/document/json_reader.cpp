@@ -276,18 +276,15 @@ std::string text_of(Mistake mistake, std::string_view name) {
   return fmt::format("not {}: invalid JSON", name);
 }
 
-}  // namespace
-
-std::optional<YamlDocument> read_json(std::string_view text, const JsonKind& kind,
-                                      models::Diagnostics& diagnostics, Place begin) {
+// Reads `text` into an empty document. Returns false after a mistake.
+bool read_into(DocumentBuilder& builder, std::string_view text, const JsonKind& kind,
+               models::Diagnostics& diagnostics, Place begin) {
   const auto refuse = [&](Place place, models::Code code, const std::string& message) {
     place.file = begin.file;
     models::Diagnostic& error = diagnostics.error(place, code, message);
     if (kind.hint != nullptr) error.notes.emplace_back(kind.hint);
-    return std::nullopt;
+    return false;
   };
-  YamlDocument document;
-  DocumentBuilder builder(document, 0);
   try {
     JsonReader(text, builder.use(text), begin.line, kMaxJsonValues, builder).read();
   } catch (const NotJson& problem) {
@@ -295,6 +292,22 @@ std::optional<YamlDocument> read_json(std::string_view text, const JsonKind& kin
   } catch (const DocumentBuilder::Stop& stop) {
     return refuse(stop.place, stop.code, stop.message);
   }
+  return true;
+}
+
+}  // namespace
+
+const YamlDocument* JsonTexts::read(std::string_view text, models::Diagnostics& diagnostics,
+                                    Place begin) {
+  builder_.clear();
+  return read_into(builder_, text, kind_, diagnostics, begin) ? &document_ : nullptr;
+}
+
+std::optional<YamlDocument> read_json(std::string_view text, const JsonKind& kind,
+                                      models::Diagnostics& diagnostics, Place begin) {
+  YamlDocument document;
+  DocumentBuilder builder(document, 0);
+  if (!read_into(builder, text, kind, diagnostics, begin)) return std::nullopt;
   return document;
 }
 

@@ -32,7 +32,25 @@ std::optional<YamlDocument> read_json(std::string_view text, const JsonKind& kin
                                       models::Diagnostics& diagnostics,
                                       models::Place begin = {1, 1});
 
-/// The same for a text that need not be JSON: returns nullopt without a message.
+/// Reads many JSON texts one after the other, each into the memory of the one before.
+class JsonTexts {
+ public:
+  explicit JsonTexts(const JsonKind& kind) : kind_(kind), builder_(document_, 0) {}
+  JsonTexts(const JsonTexts&) = delete;
+  JsonTexts& operator=(const JsonTexts&) = delete;
+
+  /// Reads `text` as read_json() does. Returns null after a mistake. The document is valid until
+  /// the next call.
+  const YamlDocument* read(std::string_view text, models::Diagnostics& diagnostics,
+                           models::Place begin);
+
+ private:
+  JsonKind kind_;
+  YamlDocument document_;
+  DocumentBuilder builder_;
+};
+
+/// The same as read_json() for a text that need not be JSON: returns nullopt without a message.
 std::optional<YamlDocument> read_json(std::string_view text);
 
 /// Returns the objects in the list at `key` of an object; empty if there is no such list.

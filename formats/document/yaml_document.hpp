@@ -127,6 +127,16 @@ class YamlDocument {
   YamlValue make_map(models::Place place, const std::vector<YamlValue::Entry>& entries);
   void set_root(const YamlValue& root) { root_ = root.index_; }
 
+  /// Removes all values. Values added later use the memory of these.
+  void clear() {
+    nodes_.clear();
+    text_.clear();
+    source_ = {};
+    root_ = 0;
+    has_aliases_ = false;
+    released_ = released_end_ = 0;
+  }
+
   /// Releases an entry that will not be read again. Its memory is freed once adjacent entries are
   /// also released. Texts are kept; a document with aliases keeps everything.
   void release(const YamlValue::Entry& entry);
@@ -153,9 +163,16 @@ class YamlDocument {
     const Node& operator[](std::size_t i) const { return blocks_[i / kBlock][i % kBlock]; }
 
     void push_back(const Node& node) {
-      if (size_ % kBlock == 0) blocks_.emplace_back().reserve(kBlock);
-      blocks_.back().push_back(node);
+      const std::size_t block = size_ / kBlock;
+      if (block == blocks_.size()) blocks_.emplace_back().reserve(kBlock);
+      blocks_[block].push_back(node);
       ++size_;
+    }
+    // Removes all nodes, and keeps the first block for the next ones.
+    void clear() {
+      size_ = 0;
+      if (blocks_.size() > 1) blocks_.resize(1);
+      if (!blocks_.empty()) blocks_.front().clear();
     }
     // Frees the blocks that contain only nodes of [first, end). Nodes before `released` are already
     // released.
