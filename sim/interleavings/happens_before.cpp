@@ -58,13 +58,6 @@ HappensBefore::HappensBefore(const Plan& plan, std::uint32_t max_nodes)
   }
 }
 
-HappensBefore::Node HappensBefore::node(ActorId actor, std::uint32_t k, Phase phase) const {
-  if (phase == Phase::kLaunch) return first_[actor.value] + k * step_[actor.value];
-  // The extra op of a source, after its last one, does not belong to a collective.
-  const std::uint32_t by = k < work_[actor.value] ? end_of_[actor.value].value : actor.value;
-  return first_[by] + k * step_[by] + (step_[by] - 1u);
-}
-
 void HappensBefore::add_ops(const Plan& plan, Edges& edges) const {
   for (const ActorId id : ids_of(plan.actors)) {
     const Actor& actor = plan.actors[id];

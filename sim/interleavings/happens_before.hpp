@@ -59,7 +59,12 @@ class HappensBefore {
   bool known() const { return known_; }
   /// Returns the number of nodes of ops; node() returns smaller numbers.
   std::uint32_t nodes() const { return node_count_; }
-  Node node(ActorId actor, std::uint32_t k, Phase phase) const;
+  Node node(ActorId actor, std::uint32_t k, Phase phase) const {
+    if (phase == Phase::kLaunch) return first_[actor.value] + k * step_[actor.value];
+    // The extra op of a source, after its last one, does not belong to a collective.
+    const std::uint32_t by = k < work_[actor.value] ? end_of_[actor.value].value : actor.value;
+    return first_[by] + k * step_[by] + (step_[by] - 1u);
+  }
 
   /// Whether `a` happens before `b` in every interleaving in which `b` happens.
   bool before(Node a, Node b) const {

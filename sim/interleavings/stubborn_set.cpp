@@ -49,6 +49,25 @@ StubbornSets::StubbornSets(const Plan& plan)
   all_disturb_ = in_place || plan.in_calls || plan.aborts;
   find_resources();
   if (!plan_.sources.empty()) find_senders();
+  if (happens_before_.known()) find_sender_nodes();
+}
+
+// Stores the senders of each launch, which no state changes: lacks() asks for them in each state.
+void StubbornSets::find_sender_nodes() {
+  for (const ActorId id : ids_of(plan_.actors)) {
+    if (takers_[plan_.actors[id].thread].empty()) continue;
+    if (sent_by_.empty()) sent_by_.resize(happens_before_.nodes());
+    for (std::uint32_t k = 0; k < plan_.actors[id].wanted; ++k) {
+      auto& [first, end] = sent_by_[happens_before_.node(id, k, Phase::kLaunch)];
+      first = static_cast<std::uint32_t>(sender_nodes_.size());
+      for_each_sender(plan_, id, k, [&](ActorId sender, std::uint64_t op, Phase phase) {
+        if (op >= plan_.actors[sender].ops) return;
+        sender_nodes_.push_back(
+            happens_before_.node(sender, static_cast<std::uint32_t>(op), phase));
+      });
+      end = static_cast<std::uint32_t>(sender_nodes_.size());
+    }
+  }
 }
 
 void StubbornSets::find_senders() {
@@ -727,13 +746,11 @@ bool StubbornSets::add_need_of_lock(LockId lock, std::uint32_t depth) {
 // Whether op k of an actor needs a message that is sent after `node`. A message sent by `node`
 // itself does not count, because it can be the last message that the op lacks.
 bool StubbornSets::lacks(ActorId actor, std::uint32_t k, Node node) const {
-  bool any = false;
-  for_each_sender(plan_, actor, k, [&](ActorId sender, std::uint64_t of, Phase phase) {
-    if (any || of >= plan_.actors[sender].ops) return;
-    any = happens_before_.before(
-        node, happens_before_.node(sender, static_cast<std::uint32_t>(of), phase));
-  });
-  return any;
+  const auto [first, end] = sent_by_[happens_before_.node(actor, k, Phase::kLaunch)];
+  for (std::uint32_t i = first; i < end; ++i) {
+    if (happens_before_.before(node, sender_nodes_[i])) return true;
+  }
+  return false;
 }
 
 // Whether lacks() holds for any op from the next one to launch up to k.

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sim/event.hpp"
@@ -69,6 +70,7 @@ class StubbornSets {
   };
 
   void find_senders();
+  void find_sender_nodes();
   void find_blocking();
   void find_paired_locks();
   void find_resources();
@@ -131,6 +133,10 @@ class StubbornSets {
   IdVector<DeviceId, Resource> device_resources_;
   IdVector<ChannelId, std::vector<ActorId>> senders_;  // per any-rank channel: actors that send
   IdVector<LockId, std::uint8_t> paired_;              // per lock: 1 if only its holder releases it
+  // Nodes that send messages for a launch: [first, end) in sender_nodes_, by the launch's node.
+  // Computed for actors of threads in takers_.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> sent_by_;
+  std::vector<Node> sender_nodes_;
 
   // Data of the current state:
   const State* state_ = nullptr;
