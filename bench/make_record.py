@@ -1,12 +1,13 @@
 """Writes a record of data-parallel training, of a given size.
 
     bench/make_record.py DIR [--ranks 64] [--calls 1000] [--layers 0] [--log-every 1] [--uneven]
-                             [--hangs]
+                             [--experts] [--hangs]
 
 A step consists of two synchronous all_reduces per layer, four asynchronous ones, a synchronous one
 for the log, and a read on rank 0. --log-every sets the number of steps per log. With --uneven, no
-two steps have the same sizes, so that no steps fold into loops. With --hangs, only rank 0 makes the
-last call.
+two steps have the same sizes, so that no steps fold into loops. With --experts, the sizes of half
+of the calls in layers vary, as those of a mixture of experts do. With --hangs, only rank 0 makes
+the last call.
 """
 
 import argparse
@@ -26,7 +27,10 @@ def lines_of(rank, asked):
     while number < asked.calls:
         for kind in range(2 * asked.layers):
             number += 1
-            yield {"call": "all_reduce", "g": "g0", "n": number, "bytes": (1 + kind % 2) << 20,
+            size = (1 + kind % 2) << 20
+            if asked.experts and kind % 2 == 0:
+                size += 4 * (number * 7919 % 1000)
+            yield {"call": "all_reduce", "g": "g0", "n": number, "bytes": size,
                    "type": "float32", "sync": True, "l": "l1", "k": 4}  # fmt: skip
         works = []
         for bucket in range(4):
@@ -61,6 +65,7 @@ def main():
     parser.add_argument("--layers", type=int, default=0)
     parser.add_argument("--log-every", type=int, default=1)
     parser.add_argument("--uneven", action="store_true")
+    parser.add_argument("--experts", action="store_true")
     parser.add_argument("--hangs", action="store_true")
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
