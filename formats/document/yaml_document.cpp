@@ -13,7 +13,6 @@
 
 #include "formats/document/document_builder.hpp"
 #include "formats/document/json_reader.hpp"
-#include "formats/document/plain_yaml.hpp"
 #include "formats/document/settings.hpp"
 #include "models/characters.hpp"
 
@@ -37,26 +36,6 @@ Place place_of(const YAML::Mark& mark, std::uint32_t file) {
           file};
 }
 
-// Returns the place of the character at `end`, which is valid UTF-8 up to there.
-Place place_of_character(const std::string& text, std::size_t end, std::uint32_t file) {
-  Place place{1, 1, file};
-  for (std::size_t i = 0; i < end; i += models::character_size(text, i)) {
-    place = text[i] == '\n' ? Place{place.line + 1, 1, file}
-                            : Place{place.line, place.column + 1, file};
-  }
-  return place;
-}
-
-// Returns the place of the byte at `end`. Its column counts bytes.
-Place place_of_byte(const std::string& text, std::size_t end, std::uint32_t file) {
-  Place place{1, 1, file};
-  for (std::size_t i = 0; i < end; ++i) {
-    place = text[i] == '\n' ? Place{place.line + 1, 1, file}
-                            : Place{place.line, place.column + 1, file};
-  }
-  return place;
-}
-
 // Checks that a text is UTF-8, as YAML and all outputs (JSON, HTML, SVG) require. Skips UTF-16 and
 // UTF-32, which yaml-cpp recognizes by their first bytes. yaml-cpp does not check other bytes.
 bool check_encoding(const std::string& text, std::uint32_t file, Diagnostics& diagnostics) {
@@ -64,14 +43,19 @@ bool check_encoding(const std::string& text, std::uint32_t file, Diagnostics& di
   const bool is_wide = begin.find('\0') != std::string::npos || begin.substr(0, 2) == "\xfe\xff" ||
                        begin.substr(0, 2) == "\xff\xfe";
   if (is_wide) return true;
+  Place place{1, 1, file};
   for (std::size_t i = 0; i < text.size();) {
-    const bool ascii = static_cast<unsigned char>(text[i]) < 0x80;
-    const std::size_t length = ascii ? 1 : models::character_size(text, i);
+    const std::size_t length = models::character_size(text, i);
     if (length == 0) {
-      diagnostics
-          .error(place_of_character(text, i, file), models::Code::kInvalidUtf8, "invalid UTF-8")
+      diagnostics.error(place, models::Code::kInvalidUtf8, "invalid UTF-8")
           .notes.emplace_back("convert the file to UTF-8");
       return false;
+    }
+    if (text[i] == '\n') {
+      ++place.line;
+      place.column = 1;
+    } else {
+      ++place.column;
     }
     i += length;
   }
@@ -84,14 +68,15 @@ bool check_encoding(const std::string& text, std::uint32_t file, Diagnostics& di
 bool check_brackets(const std::string& text, std::uint32_t file, Diagnostics& diagnostics) {
   constexpr std::size_t kMaxOpen = 10'000;
   std::size_t open = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
+  Place place{1, 1, file};
+  for (const char c : text) {
     if (c == '[' || c == '{') ++open;
     if ((c == ']' || c == '}') && open > 0) --open;
     if (open > kMaxOpen) {
-      diagnostics.error(place_of_byte(text, i, file), models::Code::kLimit, too_deep_text());
+      diagnostics.error(place, models::Code::kLimit, too_deep_text());
       return false;
     }
+    place = c == '\n' ? Place{place.line + 1, 1, file} : Place{place.line, place.column + 1, file};
   }
   return true;
 }
@@ -254,20 +239,9 @@ std::optional<YamlValue> YamlDocument::add(const std::string& text, std::uint32_
     diagnostics.error(stop.place, stop.code, stop.message);
     return std::nullopt;
   }
-  const auto discard = [&] {
-    nodes_.shrink(first);
-    text_.resize(text_before);
-    if (file == 0) source_ = {};
-  };
-  discard();
-  if (!check_encoding(text, file, diagnostics)) return std::nullopt;
-  if (!check_brackets(text, file, diagnostics)) return std::nullopt;
-  try {
-    DocumentBuilder plain(*this, file);
-    if (add_plain_yaml(text, plain)) return YamlValue(this, first);
-  } catch (const DocumentBuilder::Stop&) {  // add_yaml() reports a value that is too deep
-  }
-  discard();
+  nodes_.shrink(first);
+  text_.resize(text_before);
+  if (file == 0) source_ = {};
   return add_yaml(text, file, diagnostics);
 }
 
@@ -275,6 +249,8 @@ std::optional<YamlValue> YamlDocument::add_yaml(const std::string& text, std::ui
                                                 Diagnostics& diagnostics) {
   const auto first = static_cast<std::uint32_t>(nodes_.size());
   const char* const what = file == 0 ? "scenario" : "patch";
+  if (!check_encoding(text, file, diagnostics)) return std::nullopt;
+  if (!check_brackets(text, file, diagnostics)) return std::nullopt;
   text_.reserve(text_.size() + text.size());
   DocumentBuilder builder(*this, file);
   YamlEvents events(builder, text.size());
