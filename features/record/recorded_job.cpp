@@ -73,7 +73,7 @@ class RecordedJob : public Recorded, public RecordedParts {
     const std::uint32_t index = found->second[number - 1];
     const std::uint32_t entry = host().entries[rank][index];
     if (entry == kNotSaid) return std::nullopt;
-    const bool computes = host().steps[host().ranks[rank][index]].kind == StepKind::kCompute;
+    const bool computes = host().steps[host().program_of(rank)[index]].kind == StepKind::kCompute;
     const std::uint32_t part = (computes ? of.parts.of_kernels : of.parts.of_entry)[entry];
     return part == kNotSaid ? std::nullopt : std::optional(part);
   }
