@@ -13,16 +13,17 @@ set(pipesim_skip_pattern "(^|\n)SKIPPED: ")
 
 # pipesim_add_tests(<name> [OPTIMIZED] [SOURCES <file>...]
 #                   [PRECOMPILED <header>... | PRECOMPILED_BY <name>]
-#                   [DEPS <target>...] LABELS <label>... [TIMEOUT <s>])
+#                   [ALONE <regex>] [DEPS <target>...] LABELS <label>... [TIMEOUT <s>])
 #
 # Makes the program <name>_tests of all *_test.cpp in the current folder and below, and of SOURCES.
 # Each test case becomes a CTest test called "<name>: <test case>", with the given labels. A test case
 # with the tag [shared] also has the label `shared`: it needs ../shared and skips itself without it.
 # OPTIMIZED compiles the program's own code with optimization, for long-running tests. PRECOMPILED
 # lists headers that most sources include; PRECOMPILED_BY names the program, compiled with the same
-# flags, whose precompiled headers serve this one.
+# flags, whose precompiled headers serve this one. Sources that ALONE matches have an object each:
+# tests/faults links these.
 function(pipesim_add_tests name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMIZED" "TIMEOUT;PRECOMPILED_BY"
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMIZED" "TIMEOUT;PRECOMPILED_BY;ALONE"
                         "SOURCES;PRECOMPILED;DEPS;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "pipesim_add_tests(${name}): unknown: ${arg_UNPARSED_ARGUMENTS}")
@@ -43,7 +44,11 @@ function(pipesim_add_tests name)
   # Catch2's macros compile slowly, especially with optimization, and run in no time, so tests are
   # compiled without optimization. The code under test is compiled as the preset says.
   if(PIPESIM_UNITY)
-    pipesim_use_unity(${target} 8 ${sources}) # more would leave cores idle at the end of a build
+    set(together ${sources})
+    if(arg_ALONE)
+      list(FILTER together EXCLUDE REGEX "${arg_ALONE}")
+    endif()
+    pipesim_use_unity(${target} 8 ${together}) # more would leave cores idle at the end of a build
   endif()
   if(PIPESIM_UNITY AND arg_PRECOMPILED_BY)
     target_precompile_headers(${target} REUSE_FROM ${arg_PRECOMPILED_BY}_tests)

@@ -877,12 +877,13 @@ std::optional<std::uint32_t> rank_of_record_file(std::string_view name) {
 std::optional<Record> read_record(const std::vector<RecordText>& files, Diagnostics& diagnostics,
                                   const ReadText& read) {
   Record record;
-  for (std::uint32_t i = 0; i < files.size(); ++i) {
-    if (files[i].text.size() <= kMaxRecordBytes) continue;
-    diagnostics.error({1, 1, i}, models::Code::kLimit,
+  const auto is_too_large = [&](std::uint32_t file, const std::string& text) {
+    if (text.size() <= kMaxRecordBytes) return false;
+    diagnostics.error({1, 1, file}, models::Code::kLimit,
                       fmt::format("a file of a record has at most {} MiB", kMaxRecordBytes >> 20));
-  }
-  if (files.empty() || diagnostics.has_errors()) return std::nullopt;
+    return true;
+  };
+  if (files.empty() || is_too_large(0, files.front().text)) return std::nullopt;
   const std::uint32_t world = read_job(files.front(), record, diagnostics);
   if (world == 0) return std::nullopt;
   std::vector<std::uint32_t> file_of(world, 0);
@@ -908,8 +909,9 @@ std::optional<Record> read_record(const std::vector<RecordText>& files, Diagnost
   for (std::uint32_t rank = 0; rank < world; ++rank) {
     const std::uint32_t file = file_of[rank];
     const std::string text = files[file].is_in_file ? read(files[file].path) : "";
-    record.ranks.push_back(RankReader(rank, world, record, job, file, diagnostics)
-                               .run(files[file].is_in_file ? text : files[file].text));
+    const std::string& lines = files[file].is_in_file ? text : files[file].text;
+    if (is_too_large(file, lines)) return std::nullopt;
+    record.ranks.push_back(RankReader(rank, world, record, job, file, diagnostics).run(lines));
   }
   if (diagnostics.has_errors()) return std::nullopt;
   return record;
