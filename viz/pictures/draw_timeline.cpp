@@ -765,10 +765,13 @@ class TimelinePicture {
     return {label(slice.actor, slice.k) + (lane.is_thread ? " blocks the thread" : "")};
   }
 
-  std::string stuck_text(const StuckOp& op) const {
-    const models::Wait& wait = op.waits.front();
-    return fmt::format("{} {}{}", label(op.actor, op.k), wait_text(wait), place(op.actor));
+  // Returns "send #1 to rank 1 waits for ..." or "recv #1 from rank 0: its host thread is ...".
+  std::string plain_text(const StuckOp& op) const {
+    const std::string text = wait_text(op.waits.front());
+    return label(op.actor, op.k) + (text.starts_with("its ") ? ": " : " ") + text;
   }
+
+  std::string stuck_text(const StuckOp& op) const { return plain_text(op) + place(op.actor); }
 
   // Returns the texts of the `index`-th stuck op of a lane, longest first: with its line, without,
   // without the waiting op, and with only the awaited op. Ranks that share the row share the text.
@@ -785,7 +788,7 @@ class TimelinePicture {
       const StuckOp& op = each->stuck[index];
       const models::Wait& wait = op.waits.front();
       whole.push_back(stuck_text(op));
-      plain.push_back(fmt::format("{} {}", label(op.actor, op.k), wait_text(wait)));
+      plain.push_back(plain_text(op));
       waits.push_back(wait_text(wait));
       whom.push_back("waits for " + phrase_of(wait.to));
       // A recorded call without its group, and the rank alone.

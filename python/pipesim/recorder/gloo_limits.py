@@ -10,6 +10,7 @@ The limits were measured with torch 1.13.1 and 2.13.0. Every 2.x is assumed to b
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Optional
 
 import torch
 
@@ -49,12 +50,13 @@ def fault_in_worker(name: str, tensors: Sequence[torch.Tensor]) -> str:
     return ""
 
 
-def fault_of_parts(tensor: torch.Tensor, splits: Sequence[int], ranks: int) -> str:
+def fault_of_parts(tensor: torch.Tensor, splits: Optional[Sequence[int]], ranks: int) -> str:
     """Returns the error of an all_to_all whose `splits` do not fit its tensor, or "". NCCL raises
-    it in the call. Without splits, all parts are equal."""
-    if splits and len(splits) != ranks:
+    it in the call. Without splits, all parts are equal. `splits` can be an array of NumPy."""
+    sizes = [] if splits is None else [int(size) for size in splits]
+    if sizes and len(sizes) != ranks:
         return "Number of tensor splits not equal to group size"
-    if splits and sum(splits) != tensor.size(0):
+    if sizes and sum(sizes) != tensor.size(0):
         return "Split sizes doesn't match total dim 0 size"
     return ""
 

@@ -336,9 +336,10 @@ class RecordingGroup(dist.ProcessGroup):
         input_splits: Any = None,
         opts: Any = None,
     ) -> Work:
+        ranks = self.size()
         fault = gloo_limits.fault_of_parts(
-            output, list(output_splits or ()), self.size()
-        ) or gloo_limits.fault_of_parts(input, list(input_splits or ()), self.size())
+            output, output_splits, ranks
+        ) or gloo_limits.fault_of_parts(input, input_splits, ranks)
         if fault and self._is_gloo():
             return self._recorder.fail_in_worker(self.group, fault, _outside(sys._getframe(1)))
         if fault:
