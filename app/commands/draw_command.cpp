@@ -328,12 +328,49 @@ int run_draw(const Arguments& arguments, const Console& console) {
   return kExitGood;
 }
 
+OptionGroup picture_options() {
+  std::vector<std::string> names;
+  for (const auto& [name, about] : kSubjects) names.emplace_back(name);
+  return {
+      "Picture",
+      {{.name = "what",
+        .value = "WHAT",
+        .about = "What to draw",
+        .choices = std::move(names),
+        .otherwise = "timeline"},
+       {.name = "output",
+        .letter = 'o',
+        .value = "FILE",
+        .about = "Output file; the extension selects the format: .svg, .png, .pdf or "
+                 ".dot",
+        .output = true},
+       {.name = "ranks",
+        .value = "RANKS",
+        .about = "Only these ranks, as in 0..3,7, or those of a set or group"},
+       {.name = "from", .value = "TIME", .about = "Timeline: start at this time, as in 12ms"},
+       {.name = "to", .value = "TIME", .about = "Timeline: end at this time"},
+       {.name = "width",
+        .value = "PIXELS",
+        .about = "Timeline: width in pixels of a PNG",
+        .otherwise = "1707"},
+       {.name = "limit", .value = "SIZE", .about = "Memory: draw a line at this size, as in 80GiB"},
+       {.name = "title", .value = "TEXT", .about = "Title instead of name and verdict"},
+       {.name = "font-size",
+        .value = "POINTS",
+        .about = "Size of the text in bars; all other texts follow",
+        .otherwise = "11"},
+       {.name = "aspect",
+        .value = "W:H",
+        .about = "Width and height of a slide, as in 16:9; wait-for graphs lead from left to "
+                 "right"},
+       {.name = "dark", .about = "Light text on a dark page"},
+       {.name = "all", .about = "Fold nothing: draw each rank by itself, and every wait"}}};
+}
+
 }  // namespace
 
 Command draw_command() {
   HelpTable subjects = {"Pictures", {kSubjects.begin(), kSubjects.end()}};
-  std::vector<std::string> names;
-  for (const auto& [name, about] : kSubjects) names.emplace_back(name);
   return {
       .name = "draw",
       .about = "Draw the timeline, the wait-for graph, tasks, stages or memory",
@@ -344,45 +381,10 @@ Command draw_command() {
                       "--reading chooses another.",
                       kScenarioFileNote},
       .tables = {std::move(subjects)},
-      .options =
-          {{"Picture",
-            {{.name = "what",
-              .value = "WHAT",
-              .about = "What to draw",
-              .choices = std::move(names),
-              .otherwise = "timeline"},
-             {.name = "output",
-              .letter = 'o',
-              .value = "FILE",
-              .about = "Output file; the extension selects the format: .svg, .png, .pdf or "
-                       ".dot",
-              .output = true},
-             {.name = "ranks",
-              .value = "RANKS",
-              .about = "Only these ranks, as in 0..3,7, or those of a set or group"},
-             {.name = "from", .value = "TIME", .about = "Timeline: start at this time, as in 12ms"},
-             {.name = "to", .value = "TIME", .about = "Timeline: end at this time"},
-             {.name = "width",
-              .value = "PIXELS",
-              .about = "Timeline: width in pixels of a PNG",
-              .otherwise = "1707"},
-             {.name = "limit",
-              .value = "SIZE",
-              .about = "Memory: draw a line at this size, as in 80GiB"},
-             {.name = "title", .value = "TEXT", .about = "Title instead of name and verdict"},
-             {.name = "font-size",
-              .value = "POINTS",
-              .about = "Size of the text in bars; all other texts follow",
-              .otherwise = "11"},
-             {.name = "aspect",
-              .value = "W:H",
-              .about = "Width and height of a slide, as in 16:9; wait-for graphs lead from left to "
-                       "right"},
-             {.name = "dark", .about = "Light text on a dark page"},
-             {.name = "all", .about = "Fold nothing: draw each rank by itself, and every wait"}}},
-           scenario_options(),
-           {"Run", {jitter_option(), seed_option()}},
-           general_options()},
+      .options = {picture_options(),
+                  scenario_options(),
+                  {"Run", {jitter_option(), seed_option()}},
+                  general_options()},
       .examples =
           {"pipesim draw scenarios/swin_2x2x2.yaml -o timeline.svg",
            "pipesim draw scenarios/swin_2x2x2.yaml --what wait-for -o hang.png",

@@ -7,6 +7,8 @@ namespace {
 
 using Kind = RecordField::Kind;
 
+}  // namespace
+
 // Reads the parts of a line. Each function returns false at anything unusual.
 class LineParts {
  public:
@@ -68,8 +70,6 @@ class LineParts {
   const char* end_;
 };
 
-}  // namespace
-
 void RecordLine::clear() {
   fields_.clear();
   integers_.clear();
@@ -92,37 +92,37 @@ bool RecordLine::read_plain(std::string_view line) {
     RecordField field;
     if (fields_.size() == kMaxFields || !parts.text(field.key) || !parts.take(':')) return false;
     parts.skip_space();
-    switch (parts.now()) {
-      case '"':
-        field.kind = Kind::kText;
-        if (!parts.text(field.text)) return false;
-        break;
-      case 't':
-        field.kind = Kind::kTrue;
-        if (!parts.word("true")) return false;
-        break;
-      case 'f':
-        field.kind = Kind::kFalse;
-        if (!parts.word("false")) return false;
-        break;
-      case '[':
-        field.kind = Kind::kIntegers;
-        field.first = static_cast<std::uint32_t>(integers_.size());
-        parts.take('[');
-        do {
-          parts.skip_space();
-          if (!parts.integer(integers_.emplace_back())) return false;
-        } while (parts.take(','));
-        if (!parts.take(']')) return false;
-        field.end = static_cast<std::uint32_t>(integers_.size());
-        break;
-      default:
-        field.kind = Kind::kInteger;
-        if (!parts.integer(field.integer)) return false;
-    }
+    if (!read_value(parts, field)) return false;
     add(field);
   } while (parts.take(','));
   return parts.take('}') && parts.at_end();
+}
+
+bool RecordLine::read_value(LineParts& parts, RecordField& field) {
+  switch (parts.now()) {
+    case '"':
+      field.kind = Kind::kText;
+      return parts.text(field.text);
+    case 't':
+      field.kind = Kind::kTrue;
+      return parts.word("true");
+    case 'f':
+      field.kind = Kind::kFalse;
+      return parts.word("false");
+    case '[':
+      field.kind = Kind::kIntegers;
+      field.first = static_cast<std::uint32_t>(integers_.size());
+      parts.take('[');
+      do {
+        parts.skip_space();
+        if (!parts.integer(integers_.emplace_back())) return false;
+      } while (parts.take(','));
+      field.end = static_cast<std::uint32_t>(integers_.size());
+      return parts.take(']');
+    default:
+      field.kind = Kind::kInteger;
+      return parts.integer(field.integer);
+  }
 }
 
 void RecordLine::read(const YamlValue& object) {

@@ -27,6 +27,8 @@ struct RecordField {
   YamlValue value;           // kOther: any value of a document
 };
 
+class LineParts;
+
 class RecordLine {
  public:
   /// Reads a line. Returns false if it is not such an object; then read() has to read it.
@@ -50,6 +52,7 @@ class RecordLine {
   }
   void clear();
   void add(const RecordField& field);
+  bool read_value(LineParts& parts, RecordField& field);
 
   static constexpr std::size_t kSlots = 64;
   std::vector<RecordField> fields_;

@@ -57,36 +57,48 @@ struct RankRows {
   std::size_t rows() const { return lanes.size() + (parts.empty() ? 0 : 1); }
 };
 
+// Returns the numbers in a text, as they are written.
+std::vector<std::string> numbers_in(const std::string& text) {
+  std::vector<std::string> numbers;
+  bool inside = false;
+  for (const char c : text) {
+    const bool digit = models::is_digit(c);
+    if (digit && !inside) numbers.emplace_back();
+    if (digit) numbers.back() += c;
+    inside = digit;
+  }
+  return numbers;
+}
+
 // Returns texts that differ only in their numbers as one text: "rank 3" and "rank 7" as "rank
 // 3..7". Returns the first of other texts.
 std::string merged_numbers(const std::vector<std::string>& texts) {
   const std::string skeleton = models::without_numbers(texts.front());
-  std::vector<std::pair<std::string, std::string>> ends;  // first and last text of each number
+  const auto is_less = [](const std::string& a, const std::string& b) {
+    return a.size() == b.size() ? a < b : a.size() < b.size();
+  };
+  std::vector<std::string> least = numbers_in(texts.front());
+  std::vector<std::string> most = least;
   for (const std::string& text : texts) {
     if (models::without_numbers(text) != skeleton) return texts.front();
-    std::size_t index = 0;
-    for (std::size_t at = 0; at < text.size(); ++index) {
-      while (at < text.size() && !models::is_digit(text[at])) ++at;
-      std::size_t end = at;
-      while (end < text.size() && models::is_digit(text[end])) ++end;
-      if (end == at) break;
-      const std::string number = text.substr(at, end - at);
-      if (index == ends.size()) ends.emplace_back(number, number);
-      ends[index].second = number;
-      at = end;
+    const std::vector<std::string> numbers = numbers_in(text);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      least[i] = std::min(least[i], numbers[i], is_less);
+      most[i] = std::max(most[i], numbers[i], is_less);
     }
   }
   std::string result;
   std::size_t index = 0;
-  const std::string& text = texts.front();
-  for (std::size_t at = 0; at < text.size();) {
-    if (!models::is_digit(text[at])) {
-      result += text[at++];
-      continue;
+  bool inside = false;
+  for (const char c : texts.front()) {
+    const bool digit = models::is_digit(c);
+    if (!digit) result += c;
+    if (digit && !inside) {
+      result += least[index];
+      if (most[index] != least[index]) result += ".." + most[index];
+      ++index;
     }
-    while (at < text.size() && models::is_digit(text[at])) ++at;
-    const auto& [first, last] = ends[index++];
-    result += first == last ? first : fmt::format("{}..{}", first, last);
+    inside = digit;
   }
   return result;
 }
@@ -213,43 +225,61 @@ class TimelinePicture {
     rank.lanes = std::move(lanes);
   }
 
+  // Returns the rows of the rank whose lanes begin at `begin`.
+  RankRows rows_at(std::size_t begin) const {
+    const std::uint32_t rank = timeline_.lanes[begin].rank;
+    RankRows rows{{rank}, {}};
+    for (const models::PartSpan& part : timeline_.parts) {
+      if (part.rank == rank) rows.parts.push_back(part);
+    }
+    for (std::size_t i = begin; i < timeline_.lanes.size(); ++i) {
+      if (timeline_.lanes[i].rank != rank) break;
+      rows.lanes.push_back(&timeline_.lanes[i]);
+    }
+    return rows;
+  }
+
+  // Returns a text that is equal for ranks that can share their rows.
+  std::string key_of(const RankRows& rows) const {
+    const std::uint32_t rank = rows.ranks.front();
+    std::string key;
+    for (const models::PartSpan& part : rows.parts) {
+      key += fmt::format("{} {} {} {}\n", part_label(part), part.begin_ns, part.end_ns, part.done);
+    }
+    const auto on_cycle = [&](const StuckOp& op) { return is_on_cycle(op); };
+    for (const Lane* lane : rows.lanes) {
+      key += lane_key(graph_, run_, *lane, on_cycle) + "\n\n";
+    }
+    if (const models::DeathReport* death = died(rank)) {
+      key += fmt::format("\ndied {} {}", death->time_ns, death->what);
+    }
+    if (missing_.count(rank) > 0) key += fmt::format("\nguilty {}", rank);
+    if (own_rows_.count(rank) > 0) key += fmt::format("\non a cycle {}", rank);
+    return key;
+  }
+
+  // Adds the rows of a rank to those of `group`, or as a new group behind the others.
+  void add_rows(RankRows rows, std::size_t group) {
+    if (group == groups_.size()) {
+      for (const Lane* lane : rows.lanes) alike_[lane] = {lane};
+      groups_.push_back(std::move(rows));
+      return;
+    }
+    RankRows& same = groups_[group];
+    same.ranks.push_back(rows.ranks.front());
+    for (std::size_t i = 0; i < rows.lanes.size(); ++i) {
+      alike_[same.lanes[i]].push_back(rows.lanes[i]);
+    }
+  }
+
   void group_ranks(bool fold) {
     std::map<std::string, std::size_t> known;
-    std::size_t begin = 0;
-    while (begin < timeline_.lanes.size()) {
-      const std::uint32_t rank = timeline_.lanes[begin].rank;
-      RankRows rows{{rank}, {}};
-      std::string key;
-      for (const models::PartSpan& part : timeline_.parts) {
-        if (part.rank != rank) continue;
-        rows.parts.push_back(part);
-        key +=
-            fmt::format("{} {} {} {}\n", part_label(part), part.begin_ns, part.end_ns, part.done);
-      }
-      std::size_t end = begin;
-      for (; end < timeline_.lanes.size() && timeline_.lanes[end].rank == rank; ++end) {
-        rows.lanes.push_back(&timeline_.lanes[end]);
-        if (!fold) continue;
-        key += lane_key(graph_, run_, timeline_.lanes[end],
-                        [&](const StuckOp& op) { return is_on_cycle(op); }) +
-               "\n\n";
-      }
-      begin = end;
-      if (const models::DeathReport* death = died(rank)) {
-        key += fmt::format("\ndied {} {}", death->time_ns, death->what);
-      }
-      if (missing_.count(rank) > 0) key += fmt::format("\nguilty {}", rank);
-      if (own_rows_.count(rank) > 0) key += fmt::format("\non a cycle {}", rank);
-      const auto [found, is_new] = known.emplace(fold ? key : std::to_string(rank), groups_.size());
-      if (is_new) {
-        for (const Lane* lane : rows.lanes) alike_[lane] = {lane};
-        groups_.push_back(std::move(rows));
-      } else {
-        groups_[found->second].ranks.push_back(rank);
-        for (std::size_t i = 0; i < rows.lanes.size(); ++i) {
-          alike_[groups_[found->second].lanes[i]].push_back(rows.lanes[i]);
-        }
-      }
+    for (std::size_t begin = 0; begin < timeline_.lanes.size();) {
+      RankRows rows = rows_at(begin);
+      begin += rows.lanes.size();
+      std::size_t group = groups_.size();
+      if (fold) group = known.emplace(key_of(rows), group).first->second;
+      add_rows(std::move(rows), group);
     }
     if (!fold) return;
     // A stream has a row on all ranks or on none: a stream without a row would look unused.
