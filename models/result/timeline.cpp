@@ -208,6 +208,12 @@ class Lanes {
     }
   }
 
+  static bool only_sends(const ActorTemplate& actor) {
+    const auto is_send = [](const CallTemplate& call) { return call.kind == sim::CallKind::kSend; };
+    return actor.step && !actor.step->calls.empty() &&
+           std::all_of(actor.step->calls.begin(), actor.step->calls.end(), is_send);
+  }
+
   // Adds the times of the parts of recorded steps. A send can end long after the code that made it,
   // so it counts only in a part without other ops.
   void add_parts(const RecordedParts& parts, Timeline& result) const {
@@ -223,11 +229,7 @@ class Lanes {
         const OpName op = names_.op(slice.actor, slice.k);
         const auto part = parts.part(lane.rank, op.name, op.number);
         if (!part) continue;
-        const auto& step = names_.actor(slice.actor).step;
-        const bool sends = step && !step->calls.empty() &&
-                           std::all_of(step->calls.begin(), step->calls.end(), [](const auto& of) {
-                             return of.kind == sim::CallKind::kSend;
-                           });
+        const bool sends = only_sends(names_.actor(slice.actor));
         const PartSpan own{lane.rank, parts.parts(lane.rank)[*part], slice.done, slice.begin_ns,
                            slice.end_ns};
         const auto [at, is_new] = spans.try_emplace({lane.rank, *part}, Span{own, sends});

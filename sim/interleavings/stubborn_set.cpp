@@ -32,9 +32,8 @@ StubbornSets::StubbornSets(const Plan& plan)
     }
   }
   for (std::vector<ActorId>& takers : takers_) {
-    if (takers.size() < 2)
-      // Messages to a single actor have the same effect in any order.
-      takers.clear();
+    // Messages to a single actor have the same effect in any order.
+    if (takers.size() < 2) takers.clear();
   }
   find_blocking();
   for (const Edge& edge : plan.edges) {

@@ -104,10 +104,7 @@ class PageData {
       json["kinds"][kind_word(kind)] = style_of(kind).name;
     }
     json["sections"] = sections();
-    json["sources"] = Json::array();
-    for (const SourceExcerpt& source : report_.sources) {
-      json["sources"].push_back({source.title, ranks_text(source.ranks), source.text});
-    }
+    json["sources"] = sources();
     json["cycle_heading"] = end_.cycle.empty() ? "" : cycle_text(end_);
     json["cycle_note"] = cycle_note(end_);
     json["look_at"] = Json::array();
@@ -119,13 +116,7 @@ class PageData {
     for (const models::Remedy& remedy : report_.remedies) {
       json["remedies"].push_back(remedy_text(remedy));
     }
-    json["deaths"] = Json::array();
-    for (const models::DeathReport& death : end_.deaths) {
-      json["deaths"].push_back(
-          {death.rank, death.time_ns,
-           fmt::format("rank {} died at {}{}{}", death.rank, time_text(death.time_ns),
-                       death.what.empty() ? "" : ": ", death.what)});
-    }
+    json["deaths"] = deaths();
     json["waits"] = waits();
     json["lanes"] = lanes();
     json["shades"] = Json::array();
@@ -147,6 +138,24 @@ class PageData {
   }
 
  private:
+  Json sources() const {
+    Json json = Json::array();
+    for (const SourceExcerpt& source : report_.sources) {
+      json.push_back({source.title, ranks_text(source.ranks), source.text});
+    }
+    return json;
+  }
+
+  Json deaths() const {
+    Json json = Json::array();
+    for (const models::DeathReport& death : end_.deaths) {
+      json.push_back({death.rank, death.time_ns,
+                      fmt::format("rank {} died at {}{}{}", death.rank, time_text(death.time_ns),
+                                  death.what.empty() ? "" : ": ", death.what)});
+    }
+    return json;
+  }
+
   Json check() {
     Json modes = Json::array();
     for (const CheckPage::NcclMode& mode : check_->modes) {

@@ -464,7 +464,7 @@ std::string Graphviz::dot() const {
 // Lays out a copy of the graph, read back from the DOT text: a layout adds nodes and attributes,
 // which must not appear in the result of a later dot().
 std::string Graphviz::drawing(PictureFormat format) {
-  const std::string text = dot();
+  std::string text = dot();
   if (format == PictureFormat::kDot) return text;
   if (format == PictureFormat::kSvg) return data_->svg(text);
   if (data_->fit_width > 0) data_->svg(text);  // sets scale(), which is equal for all formats
