@@ -11,6 +11,7 @@
 #include "app/output/progress.hpp"
 #include "app/output/views.hpp"
 #include "formats/document/expression.hpp"
+#include "models/graph/whole_number.hpp"
 #include "models/result/memory.hpp"
 #include "models/result/timeline.hpp"
 #include "viz/pictures/pictures.hpp"
@@ -95,9 +96,7 @@ double aspect_option(const Arguments& arguments) {
   const std::size_t colon = text->find(':');
   const auto side = [&](std::size_t begin, std::size_t end) {
     const std::string number = text->substr(begin, end - begin);
-    const bool is_number = !number.empty() && number.size() <= 4 &&
-                           number.find_first_not_of("0123456789") == std::string::npos;
-    return is_number ? std::stod(number) : 0.0;
+    return number.size() > 4 ? 0U : models::whole_number<std::uint32_t>(number).value_or(0);
   };
   const double width = colon == std::string::npos ? 0 : side(0, colon);
   const double height = colon == std::string::npos ? 0 : side(colon + 1, text->size());

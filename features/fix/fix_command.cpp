@@ -177,8 +177,7 @@ int run_fix(const Arguments& arguments, const Console& console) {
       arguments, console, [&] { return viz::fix_json(report, name, script.json); },
       [&](const auto&) {
         // Without changes of the recorded calls, those of the script are the answer.
-        const bool is_all =
-            !script.text.empty() && report.fixes.empty() && (script.proved || record != nullptr);
+        const bool is_all = script.proved && report.fixes.empty();
         const std::string calls = is_all ? "" : viz::fix_text(report, name);
         return script.text + (script.text.empty() || calls.empty() ? "" : "\n") + calls;
       });

@@ -292,9 +292,8 @@ void FixText::add_variants(bool altering) {
 void FixText::add_lines(const models::LineChanges& lines) {
   text_ += "\n";
   if (lines.found.empty()) {
-    add("No change that was tried on the record lets it complete. Without the script, only calls "
-        "of "
-        "the record can be left out or moved.",
+    add("No change that was tried on the record lets it complete. Only calls of the record can be "
+        "left out or moved.",
         0);
   } else {
     add("With each of these changes, all calls match to the end of the record. Only the record was "

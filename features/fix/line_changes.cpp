@@ -154,7 +154,7 @@ void LineSearch::find_lines() {
 }
 
 // Tries the record without the calls of a line that some members of its group never reach. A rank
-// that stands in such a call would go on, and its record does not show where.
+// whose record ends in such a call would continue, and the record does not show with which call.
 void LineSearch::try_without(std::uint32_t place) {
   const Callers& callers = callers_[place];
   if (callers.ranks.size() >= callers.members.size()) return;
@@ -205,7 +205,7 @@ void LineSearch::try_isend(std::uint32_t place) {
     remove_waits(rank, works);
   }
   if (!sends) return;
-  keep(variant,
+  keep(std::move(variant),
        {ChangeKind::kIsend,
         fmt::format("{} as isend, with its wait after the next recv", line_text(place)), 0});
 }

@@ -2,8 +2,7 @@
 // without a proved change, and for dumps of a real job.
 //
 // A change applies to a line of the script: to all calls of the line, on all ranks and in all
-// iterations. A change of one call on one rank can always "help", but nobody can make it in a
-// script.
+// iterations. No edit of a script changes a single call of a single rank.
 #pragma once
 
 #include <functional>

@@ -98,7 +98,7 @@ void MessageLint::read(ThreadId id) {
       last = communicator;
       ++ops_;
       Line& line = of_communicator_[communicator.value][thread.rank.value];
-      // One-sided sends wait for nobody, but the rule has no queue of signals.
+      // A one-sided send never waits, but the rule has no queue of signals.
       if (is_one_sided(actor)) line.whole = false;
       // The message that a recv from any rank takes is unknown.
       if (plan_.calls[call].from_any()) line.whole = false;

@@ -8,8 +8,7 @@
 
 namespace pipesim::models {
 
-/// A list in the space of a pointer. A long record has millions of entries, few of which have
-/// lists.
+/// A list in the space of a pointer: a long record has millions of entries, and few have lists.
 template <typename T>
 class RareList {
  public:

@@ -141,7 +141,7 @@ void RecordLine::read(const YamlValue& object) {
     } else if (truth) {
       field.kind = *truth ? Kind::kTrue : Kind::kFalse;
     }
-    // Fields that nobody looks for need no slot, so a line of many unknown keys is only reported.
+    // find() skips the last fields of a long line: such lines have unknown keys, and are reported.
     if (fields_.size() < kMaxFields) {
       add(field);
     } else {

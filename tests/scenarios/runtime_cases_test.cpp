@@ -140,7 +140,7 @@ TEST_CASE("runtimes: puts wait for nobody, and waits for signals count", "[scena
       {"r0: S1(s), R1(s); r1: R0(s), S0(s)", kOk, "", kSignals},
       {"r0: S1(s):1GiB, R1(s); r1: S0(s):1GiB, R0(s)", kOk, "", kSignals},
       {"r0: S1:1GiB, R1; r1: S0:1GiB, R0", kHangs, "", kSignals},
-      // The target makes no call; a signal that nobody waits for counts for the next wait.
+      // The target makes no call while the signal arrives. Its next wait takes the signal.
       {"r0: S1(s), sync, set k; r1: get k, R0(s), sync", kOk, "", kSignals},
       {"r0: S1, sync, set k; r1: get k, R0, sync", "hang ok hang", "", kSignals},
       {"r0: S1(s), S1(s); r1: R0(s), sync", kOk, "", kSignals},

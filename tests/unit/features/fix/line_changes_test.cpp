@@ -83,7 +83,7 @@ TEST_CASE("fix: a line that only some ranks call can go", "[app][fix][line_chang
 }
 
 TEST_CASE("fix: nobody is blamed where the record shows both sides", "[app][fix][line_changes]") {
-  // Each rank stands in a call of a line that the other has not reached.
+  // Rank 0 ends in line 2 and rank 1 in line 3, and neither calls from the other's line.
   const std::string zero =
       collective("all_reduce", "a", 1) + collective("all_reduce", "b", 2) + kStands;
   const std::string one =
