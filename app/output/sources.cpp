@@ -11,6 +11,7 @@
 
 #include "app/output/files.hpp"
 #include "models/characters.hpp"
+#include "models/graph/whole_number.hpp"
 #include "viz/report/report_lines.hpp"
 
 namespace pipesim::app {
@@ -33,12 +34,10 @@ std::optional<SourceLine> line_of(const std::string& place) {
   constexpr std::string_view kColon = ".py:";
   const std::size_t end = place.find(kColon);
   if (end == std::string::npos) return std::nullopt;
-  SourceLine result{place.substr(0, end + kColon.size() - 1)};
-  for (std::size_t at = end + kColon.size(); at < place.size() && models::is_digit(place[at]);
-       ++at) {
-    if (result.line > kMaxSourceBytes) return std::nullopt;
-    result.line = result.line * 10 + static_cast<std::size_t>(place[at] - '0');
-  }
+  const std::string_view rest = std::string_view(place).substr(end + kColon.size());
+  const auto line =
+      models::whole_number<std::uint32_t>(rest.substr(0, rest.find_first_not_of("0123456789")));
+  SourceLine result{place.substr(0, end + kColon.size() - 1), line.value_or(0)};
   const fs::path path(result.file);
   const bool leaves =
       std::any_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
