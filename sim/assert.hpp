@@ -18,7 +18,7 @@ struct CheckedValue {
 
 }  // namespace pipesim::sim
 
-/// Aborts and prints the values if the expression is false: `PIPESIM_CHECK(a < b, {"a", a}, {"b",
+/// Prints the values and aborts if the expression is false: `PIPESIM_CHECK(a < b, {"a", a}, {"b",
 /// b})`. Active in all builds.
 #define PIPESIM_CHECK(expression, ...)                                              \
   do {                                                                              \

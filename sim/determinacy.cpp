@@ -35,7 +35,7 @@ struct UsersOfPlan {
   Users<DeviceId> devices;
   Users<SignalId> signals;
   Users<LineId> lines;
-  IdVector<ThreadId, ActorId> readers;  // the only actor for which a thread reads messages
+  IdVector<ThreadId, ActorId> readers;  // the only actor with ops on each thread in arrival order
 };
 
 constexpr const char* kTooFewSlots = "a device has fewer kernel slots than streams";
@@ -98,7 +98,7 @@ const char* obstacle_of_wait(const Plan& plan, const Actor& actor, const UsersOf
 
 const char* determinacy_obstacle(const Plan& plan) {
   if (plan.faulty) return "there are faults or timers";
-  // Streams compete for the slots, unless calls of one slot each take them in launch order.
+  // Streams compete for the slots, unless the launch order decides which call takes the next slot.
   if (std::any_of(plan.devices.begin(), plan.devices.end(), [](const Device& device) {
         return device.may_lack_slots() && device.order != LaunchOrder::kImplicit;
       })) {

@@ -29,8 +29,8 @@ Plan with_reading(Plan plan, const DeviceReading& reading);
 /// plan does not limit their number.
 bool has_open_slots(const Plan& plan);
 
-/// Whether the plan leaves open whether the streams of a device share a launch queue, and hosts
-/// could block on a shared queue.
+/// Whether the plan does not say if the streams of a device share a launch queue, and a shared
+/// queue could fill up and block hosts.
 bool has_open_launches(const Plan& plan);
 
 /// Whether the plan leaves open which streams share a hardware queue.

@@ -52,7 +52,7 @@ struct RunOptions {
   // Events to run first, in this order: each at its own time, or now if that time has passed. If
   // not nullptr, host threads take only one action per event (docs/explanation/check.md).
   const std::vector<Event>* order = nullptr;
-  const DeviceReading* reading = nullptr;  // unused by run(): callers call with_reading()
+  const DeviceReading* reading = nullptr;  // for with_reading(); run() ignores it
   Jitter jitter{};                         // variation of the durations of ops
   RunProgress* progress = nullptr;         // updated from time to time
 };

@@ -8,7 +8,7 @@ namespace pipesim::sim {
 enum class EventKind : std::uint32_t {
   kOpEnds,          // target: the stream whose head op has run its time
   kCollectiveEnds,  // target: the collective
-  kRoundEnds,       // target: the communicator whose current sequence number has run its time
+  kRoundEnds,       // target: the communicator whose calls at the current sequence number have run
   kPairEnds,        // target: the channel on which a send and a recv have met
   kCallEnds,     // target: the call: a buffered send, a recv with its message, or a lone collective
   kThreadWakes,  // target: the thread

@@ -1,4 +1,4 @@
-// Runs a plan without an event queue if timing decides no order in it.
+// Runs plans in which timing decides no order, without an event queue.
 //
 // In such a plan each thread runs a fixed list of ops, one thread feeds each stream, and every wait
 // is for something counted: the n-th call of a rank, or the n-th message or record. So the times of

@@ -113,8 +113,8 @@ IdRange<IdType> ids_of(const IdVector<IdType, T>& items) {
   return IdRange<IdType>(0, items.size());
 }
 
-/// Whether a table with a row per enumerator has all of them, in their order. A row says in `kind`
-/// which one it is.
+/// Whether the rows of a table are in the order of their enumerators, without gaps. `kind` of a row
+/// is its enumerator.
 template <typename Rows>
 constexpr bool has_row_per_kind(const Rows& rows) {
   std::size_t next = 0;

@@ -128,7 +128,8 @@ class MatchQueue {
     }
   }
 
-  // Moves later entries into the hole if that brings them closer to their home slots.
+  // Empties a slot, and moves later entries into the hole if that brings them closer to their home
+  // slots.
   void erase(std::size_t hole) {
     const std::size_t mask = table_.size() - 1;
     for (std::size_t at = (hole + 1) & mask; table_[at].first != kNone; at = (at + 1) & mask) {

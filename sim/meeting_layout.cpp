@@ -53,7 +53,8 @@ std::uint32_t Layout::member_of(MeetingId id, RankId rank) const {
   return static_cast<std::uint32_t>(found - ranks);
 }
 
-// Returns the meeting of the messages of a channel. A message to the rank itself connects nothing.
+// Returns the meeting for the sends and recvs on a channel; not valid if a rank sends to itself,
+// which needs no connection.
 MeetingId Layout::meeting_of_message(ChannelId channel) {
   MeetingId& id = of_channel_[channel];
   const Channel& of = plan_.channels[channel];
@@ -64,8 +65,8 @@ MeetingId Layout::meeting_of_message(ChannelId channel) {
   return id;
 }
 
-// Adds the meetings of a call that connects each rank with each: those of all channels of its rank
-// that messages use. All other pairs meet in the meeting of the collective.
+// Adds the meetings of a call that connects all pairs of ranks: one per channel to or from the
+// call's rank. Pairs without sends and recvs connect in the meeting of the collective.
 void Layout::add_pairs(const Call& call) {
   const auto [known, is_new] = channels_.try_emplace(call.communicator);
   for (const ChannelId id : ids_of(plan_.channels)) {
@@ -122,7 +123,8 @@ void Layout::add_meet(ActorId actor, MeetingId meeting) {
   coming_.push_back({actor, {meeting, member_of(meeting, plan_.actors[actor].rank), kNoOp}});
 }
 
-// Sorts needs by actor, then messages before collectives, then by the order of calls.
+// Stores the needs of each actor without duplicates: sends and recvs before collectives, each in
+// the order of calls.
 void Layout::set_needs() {
   std::stable_sort(coming_.begin(), coming_.end(), [&](const Coming& a, const Coming& b) {
     return std::tuple(a.actor, plan_.meetings[a.need.meeting].kind) <
@@ -191,7 +193,7 @@ std::optional<Connections> connect_by_size(Plan& plan) {
   const auto connects = [&](const Call& call) {
     return call.kind == CallKind::kCollective && plan.communicators[call.communicator].connects;
   };
-  // Size of the calls of each (communicator, connection).
+  // Size of the first call on each (communicator, connection).
   std::map<std::pair<CommunicatorId, std::uint32_t>, std::int64_t> sizes;
   bool several = false;
   for (const Call& call : plan.calls) {

@@ -1,5 +1,5 @@
 // The meetings of hosts in a plan (docs/reference/rules.md, 9.7): the first uses of connections,
-// and the actors that come to each meeting.
+// and the actors that join each meeting.
 #pragma once
 
 #include <cstdint>

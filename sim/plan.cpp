@@ -421,8 +421,8 @@ Plan PlanBuilder::build() {
   return std::exchange(plan_, Plan());
 }
 
-// Finds the steps in which a rank is inside its library: calls on communicators whose calls advance
-// in calls only, and host steps that wait for nothing but such calls.
+// Marks the steps in which a rank is inside its library: calls on communicators with `in_calls`,
+// and host steps that wait for such calls only.
 void PlanBuilder::find_library_steps() {
   IdVector<StreamId, std::uint8_t> of_library(plan_.streams.size(), 0);
   for (const Call& call : plan_.calls) {
@@ -567,8 +567,8 @@ void PlanBuilder::lay_out_users() {
   }
 }
 
-// Sets the streams of steps that wait for the calls of a communicator: those on which their rank
-// has such calls.
+// Sets the streams of steps that wait for the calls of a communicator: all streams on which the
+// rank of the step has such calls.
 void PlanBuilder::lay_out_drained() {
   for (const ActorId id : std::exchange(drains_, {})) {
     Actor& actor = plan_.actors[id];

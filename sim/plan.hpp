@@ -50,11 +50,11 @@ inline constexpr std::size_t kRoleCount = static_cast<std::size_t>(Role::kCount)
 /// The kind of object that a step names.
 enum class Object : std::uint8_t { kNone, kSignal, kLock, kCommunicator, kCount };
 
-/// The facts about a role, for all code that treats steps by what they do. The engine, the run in
-/// fixed order and the wait-for graph have a case per role.
+/// The facts about a role, for code that handles several roles alike. The engine, the fixed-order
+/// run and the wait-for graph handle each role separately.
 struct RoleFacts {
   Role kind;
-  std::string_view name;  // the key of such a step in a scenario, or what the step is called there
+  std::string_view name;  // key or name of such a step in a scenario
   Object object = Object::kNone;
   bool on_host = false;      // whether it is a host step, which has no stream
   bool needs_slot = false;   // whether it needs kernel slots on a device with limited slots [5.3]
@@ -63,7 +63,7 @@ struct RoleFacts {
   bool only_waits = false;   // whether it is a host step without work of its own
   bool awaits_work = false;  // whether its host waits for launched work
   bool orders_threads = false;     // whether it orders the work of several threads
-  const char* obstacle = nullptr;  // why plans with such steps have no fixed order; null: they can
+  const char* obstacle = nullptr;  // why such steps rule out a fixed order; nullptr if they do not
 };
 
 inline constexpr std::array<RoleFacts, kRoleCount> kRoles = {{
@@ -117,7 +117,8 @@ static_assert(has_row_per_kind(kRoles), "each role has its row, in their order")
 /// Returns the row of `role`.
 constexpr const RoleFacts& facts(Role role) { return kRoles[static_cast<std::size_t>(role)]; }
 
-/// Returns the roles with a trait, as bits: the engine asks for each op, and a table costs a load.
+/// Returns the roles with a trait, as bits: the engine tests them for each op, and a table lookup
+/// would cost a load.
 constexpr std::uint32_t roles_with(bool RoleFacts::*trait) {
   std::uint32_t bits = 0;
   for (std::size_t i = 0; i < kRoleCount; ++i) bits |= kRoles[i].*trait ? 1u << i : 0u;
@@ -167,7 +168,7 @@ struct alignas(64) Actor {
   bool waits_for_streams : 1 = false;  // whether its ops can wait for other streams [5.4]
   bool sends_at_launch : 1 = false;    // whether some of its messages leave at launch
   bool sends_at_end : 1 = false;
-  bool in_library : 1 = false;  // whether its rank is inside its library meanwhile [9.5]
+  bool in_library : 1 = false;  // whether its rank is inside its library during its ops [9.5]
   bool drains : 1 = false;  // kAbort, kDrain, kMeet: whether it names a communicator to drain [9.9]
   // Number of ops that the actor can be ready for: `ops`, plus one for a source that waits for
   // outside input [3.1].
@@ -192,7 +193,7 @@ struct alignas(64) Actor {
   std::uint32_t kernel_slots = 0;  // kOp, kCalls: kernel slots that an op needs on its device [5.3]
   std::uint32_t gang = 1;          // slots that an op takes at a time; divides `kernel_slots`
   bool collects = false;           // kCalls: whether one of its calls is collective and needs slots
-  bool unordered = false;  // kCalls: whether it is in no launch order, except for room [5.3]
+  bool unordered = false;  // kCalls: whether it joins no launch order but kSerialCollectives [5.3]
   SignalId signal;         // kRecord, kWait, kAwait, kSet: the signal to fire or to wait for
   LockId lock;             // kLock, kUnlock: the lock
   // kCreate; kMeet: communicator to initialize first, or none. If `drains`: communicator whose
@@ -260,7 +261,7 @@ struct Device {
   std::uint32_t hardware_queues = 0;
   std::uint32_t resident = 0;  // number of kernel slots; a running op holds Actor::kernel_slots
   std::uint32_t wanted = 0;    // most slots that the first ops of all its streams can need together
-  std::uint32_t launch_queue = 0;  // most launches of all its streams; 0: a queue per stream [3.4]
+  std::uint32_t launch_queue = 0;  // maximum of unfinished launches; 0: a queue per stream [3.4]
   LaunchOrder order = LaunchOrder::kNone;
   bool holds_queues = false;   // whether an op leaves its hardware queue at its end, not its start
   bool any_queue = false;      // whether the assignment of streams to hardware queues is unknown
@@ -347,7 +348,7 @@ struct Call {
   std::uint32_t tag = 0;         // sends and recvs: tag of the first op
   std::uint32_t tag_step = 0;    // sends and recvs: increment of the tag per op, modulo 2^32
   std::uint32_t connection = 0;  // collective calls: connection that the first use makes [9.7]
-  bool connects_pairs = false;   // collective calls: whether it connects each rank with each [9.7]
+  bool connects_pairs = false;   // collective calls: whether it connects all pairs of ranks [9.7]
   Signature signature;
 
   bool from_any() const { return kind == CallKind::kReceive && peer == kAnyPeer; }
@@ -419,12 +420,12 @@ struct Meeting {
   std::uint32_t users_end = 0;
 };
 
-/// A meeting that an op needs. Ops with equal `join` come to the meeting only once, in the first of
-/// these ops.
+/// A meeting that an op needs. Among ops with equal `join`, only the first to run joins the
+/// meeting.
 struct Need {
   MeetingId meeting;
   std::uint32_t member = 0;    // own rank: index in Plan::meeting_ranks
-  std::uint32_t join = kNoOp;  // index in State::joined; kNoOp: every op comes (role kMeet)
+  std::uint32_t join = kNoOp;  // index in State::joined; kNoOp: every op joins (role kMeet)
 };
 
 struct MeetingUser {
@@ -510,13 +511,13 @@ struct Plan {
   std::vector<After> afters;                // waits of each actor for other streams
   std::vector<Need> needs;                  // meetings that each actor needs, by MeetingKind
   std::vector<RankId> meeting_ranks;        // ranks of each meeting, ascending
-  std::vector<MeetingUser> meeting_users;   // actors that come to each meeting
+  std::vector<MeetingUser> meeting_users;   // actors that join each meeting
   std::uint32_t join_count = 0;             // number of distinct Need::join
   std::vector<StreamId> dependents;         // for each stream: the streams that wait for it
   std::vector<Death> deaths;
   Timeouts timeouts;
   bool open = false;           // whether some communicator is open
-  bool in_calls = false;       // whether calls of some communicator advance in calls only
+  bool in_calls = false;       // whether some communicator is `in_calls` [9.5]
   bool faulty = false;         // whether faults or timeouts (rules.md, 10) can occur
   bool aborts = false;         // whether some step aborts a communicator [9.9]
   std::uint64_t op_count = 0;  // number of ops of all actors
@@ -667,8 +668,7 @@ class PlanBuilder {
   /// must be on one stream, and a signal is either recorded or set.
   ActorId add_step(const StepSpec& spec);
 
-  /// Appends a call to the last step added. All calls of a rank on one communicator must be on one
-  /// stream.
+  /// Appends a call to the last step added, which must have role kCalls.
   void add_call(const CallSpec& spec);
 
   /// Sets the streams that the most recently added step waits for, in any order.
@@ -707,7 +707,7 @@ class PlanBuilder {
   /// Makes calls on the communicator advance only while their ranks are in such calls [9.5].
   void set_in_calls(CommunicatorId id) { plan_.communicators[id].in_calls = plan_.in_calls = true; }
 
-  /// Adds a meeting for steps of role kMeet, of some ranks of the communicator.
+  /// Adds a meeting of `ranks` for steps of role kMeet. The ranks belong to the communicator.
   MeetingId add_meeting(CommunicatorId communicator, std::vector<RankId> ranks);
 
   LinkId add_link(const Link& link);

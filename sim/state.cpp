@@ -72,8 +72,8 @@ const Round& State::round_of(const Call& call) const {
   return all.rounds[seqs[call.member] - 1 - all.passed];
 }
 
-// Returns the position along the ring of members, which starts at the root or at the member after
-// it.
+// Returns the position of a member along the ring, which starts at the root or, for kToRoot, at the
+// member after the root.
 std::uint32_t State::place_in(const Plan& plan, const Round& round, std::uint32_t member) {
   const Call& first = plan.calls[round.first.call];
   const Communicator& communicator = plan.communicators[first.communicator];
@@ -84,7 +84,7 @@ std::uint32_t State::place_in(const Plan& plan, const Round& round, std::uint32_
 
 namespace {
 
-// Whether the data that `from` has of the flow goes into a buffer of `to`.
+// Whether `from` passes its data of the flow to a buffer of `to`.
 bool flows(const Plan& plan, const Round& round, std::uint32_t from, std::uint32_t to) {
   return is_ring(plan.calls[round.first.call].flow) &&
          State::place_in(plan, round, to) == State::place_in(plan, round, from) + 1;

@@ -20,7 +20,7 @@
 namespace pipesim::sim {
 
 /// The stages of an op from ready to launched, in order (docs/reference/rules.md, 3.2). A blocked
-/// thread is blocked in one of these.
+/// thread is blocked in one of these stages.
 enum class Step : std::uint8_t {
   kNone,  // not blocked
   kOutsideInput,
@@ -29,7 +29,7 @@ enum class Step : std::uint8_t {
   kOverhead,
   kHostStep,  // the wait of a host step (9.1)
   kLaunchQueue,
-  kCompletion,  // launched, and blocking until it is done
+  kCompletion,  // launched; the thread blocks until the op is done
 };
 
 /// The activity of a thread.
@@ -88,7 +88,7 @@ class StreamItem {
   EdgeId edge() const { return EdgeId{bits_ & kIdMask}; }
   CommunicatorId communicator() const { return CommunicatorId{bits_ & kIdMask}; }
   ThreadId thread() const { return ThreadId{bits_ & kIdMask}; }
-  /// Returns a mark's kind and target as one number, for sorting only.
+  /// Returns the kind and the target of the item as one number.
   std::uint32_t mark() const { return bits_; }
   std::uint32_t needed() const { return needed_; }
 
@@ -402,7 +402,8 @@ struct CommunicatorState {
   bool broken = false;        // whether some rank has aborted the communicator (9.9)
 };
 
-/// A call of op `k`: of a message that no recv has taken, or the first call at a sequence number.
+/// A call of op `k`: a send whose message no recv has taken, or the first call at a sequence
+/// number.
 struct Sent {
   CallId call;
   std::uint32_t k = 0;
@@ -428,8 +429,8 @@ struct MeetingState {
     ThreadId thread;
     std::uint32_t needed = 0;  // the thread waits until `met` reaches this number
   };
-  std::uint32_t met = 0;      // number of times that all ranks have come
-  std::uint32_t arrived = 0;  // number of ranks that have come more often than `met`
+  std::uint32_t met = 0;      // number of times that all ranks have met
+  std::uint32_t arrived = 0;  // number of ranks that have arrived more than `met` times
   std::vector<Waiter> blocked;
 };
 
@@ -489,7 +490,7 @@ struct ChannelState {
   // Fields for sources of recvs from any rank:
   Ring<Time> came;            // arrival times of its messages and of its active send
   bool offered = false;       // whether an event that takes its next message is pending (Stepper)
-  std::uint32_t stalled = 0;  // send and recv that have met: number that is in State::stalled
+  std::uint32_t stalled = 0;  // number of calls in State::stalled, if a send and a recv have met
 };
 
 /// The state of a run; see the top of this file.
@@ -537,7 +538,7 @@ class State {
   /// Returns the state before the first event.
   static State initial(const Plan& plan);
 
-  /// Whether the actor's thread is in the launch of the actor's next op, which is not launched yet.
+  /// Whether the actor's thread is blocked before the launch of the actor's next op.
   bool in_launch(const Plan& plan, ActorId actor) const {
     const ThreadState& thread = threads[plan.actors[actor].thread];
     return thread.mode == ThreadMode::kBlocked && thread.step != Step::kCompletion &&

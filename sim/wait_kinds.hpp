@@ -60,7 +60,7 @@ enum class Setting : std::uint8_t {
   kBuffering,    // size of a communicator's buffers
 };
 
-/// The reason why a rank that others wait for never comes.
+/// The reason why a rank that others wait for never arrives.
 enum class Absence : std::uint8_t { kMissing, kDead, kUnreachable };
 
 /// The facts about a kind of wait.

@@ -6,8 +6,8 @@
 
 namespace pipesim::sim {
 
-// Rule 9.9: aborts the communicator of the thread's step on its rank. The rank's active calls are
-// done at once; later ones are done when they become active.
+// Rule 9.9: aborts the communicator of the thread's step, for the thread's rank. The rank's active
+// calls complete at once; its later calls complete when they become active.
 void Engine::abort(ThreadId id) {
   const Actor& actor = plan_.actors[state_.threads[id].at];
   const Communicator& communicator = plan_.communicators[actor.communicator];
@@ -27,8 +27,8 @@ void Engine::abort(ThreadId id) {
   for (const CallId call : active) abandon(call);
 }
 
-// Rule 9.9: completes an active call of a rank that aborts its communicator. Calls that run
-// together with it never end.
+// Rule 9.9: completes an active call of a rank that aborts its communicator. The peers' calls that
+// run with this call never end.
 void Engine::abandon(CallId id) {
   const Call& call = plan_.calls[id];
   if (call.kind == CallKind::kCollective) {
@@ -57,14 +57,13 @@ void Engine::cut(CallId id) {
   if (stage == CallStage::kRunning || stage == CallStage::kHangs) stage = CallStage::kCut;
 }
 
-// Rule 9.9: completes a call that becomes active on an aborted communicator, in an event of its
-// own.
+// Rule 9.9: completes a call that becomes active on an aborted communicator, in a separate event.
 void Engine::finish_aborted(CallId id) {
   state_.calls[id] = CallStage::kRunning;
   queue_.push(queue_.now(), Priority::kDevice, {EventKind::kCallEnds, id.value});
 }
 
-// Whether an abort has made the event void: what would end has been cut off.
+// Whether the event is void, because an abort has already ended or cut off its calls.
 bool Engine::is_void(Event event) const {
   switch (event.kind) {
     case EventKind::kRoundEnds:

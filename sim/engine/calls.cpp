@@ -73,7 +73,8 @@ bool Engine::arrive_at_init(ThreadId id, CommunicatorId communicator) {
   return state.marks == 0 && !one_by_one_;
 }
 
-// Rule 3.3: marks the communicator as initialized, and wakes the blocked threads.
+// Rule 3.3: marks the communicator as initialized and wakes the blocked threads, unless a rank has
+// died.
 void Engine::finish_init(CommunicatorId id) {
   if (plan_.faulty && any_dead(id)) return;
   state_.communicators[id].exists = true;
@@ -130,8 +131,8 @@ inline void Engine::activate(CallId id) {
   }
 }
 
-// Rule 9.4: adds a collective call to the current sequence number, and runs the calls of all ranks
-// once all have arrived.
+// Rule 9.4: adds a collective call to the current sequence number. Runs the calls of all ranks once
+// all have arrived, unless a mismatch blocks them.
 void Engine::arrive(CallId id) {
   const Call& call = plan_.calls[id];
   const Communicator& communicator = plan_.communicators[call.communicator];
@@ -178,8 +179,8 @@ void Engine::start_round(const Communicator& communicator, CommunicatorId id) {
   queue_.push(later(queue_.now(), takes), Priority::kDevice, {EventKind::kRoundEnds, id.value});
 }
 
-// Rule 9.5: notes that a call has met its peers. Returns true if it cannot advance, because its
-// rank is not inside its library.
+// Rule 9.5: notes that a call has met its peers. Returns true if the call cannot advance, because
+// no thread of its rank is inside the library.
 bool Engine::stalls(CallId id) {
   const RankId rank = plan_.actors[plan_.calls[id].actor].rank;
   state_.calls[id] = CallStage::kMet;
@@ -249,7 +250,7 @@ inline void Engine::send(CallId id) {
   come(call.channel);
 }
 
-// Rule 9.5: runs a send into the buffer.
+// Rule 9.5: runs a buffered send.
 inline void Engine::run_buffered(CallId id) {
   const Call& call = plan_.calls[id];
   state_.channels[call.channel].steps += call.steps;
@@ -316,8 +317,8 @@ void Engine::take_source(ChannelId id) {
   meet(id);
 }
 
-// Rule 9.5: gives a recv the oldest message of its channel. The buffer can then have space for a
-// waiting send.
+// Rule 9.5: gives a recv the oldest message of its channel, and runs a waiting send if the buffer
+// now has space for it.
 void Engine::take_message(ChannelId id, CallId receiver) {
   ChannelState& channel = state_.channels[id];
   const Sent sent = channel.messages.pop();
@@ -340,7 +341,7 @@ void Engine::take_message(ChannelId id, CallId receiver) {
   run_buffered(std::exchange(channel.sender, CallId()));
 }
 
-// Rule 9.5: runs an unbuffered send and its recv together, once none of them is stalled.
+// Rule 9.5: runs an unbuffered send and its recv together, once neither is stalled.
 void Engine::meet(ChannelId id) {
   ChannelState& channel = state_.channels[id];
   check_pair({channel.sender, op_of(channel.sender)}, channel.receiver);
@@ -371,7 +372,7 @@ void Engine::run_pair(ChannelId id) {
   queue_.push(later(queue_.now(), takes), Priority::kDevice, {EventKind::kPairEnds, id.value});
 }
 
-// Rule 9.5: records a mismatch of a send and its recv.
+// Rule 9.5: records a mismatch if a send and its recv differ.
 void Engine::check_pair(const Sent& sent, CallId receiver) {
   const Call& from = plan_.calls[sent.call];
   const Call& to = plan_.calls[receiver];
@@ -382,8 +383,8 @@ void Engine::check_pair(const Sent& sent, CallId receiver) {
   mismatches_.push_back({true, from.actor, sent.k, to.actor, op_of(receiver), sent.call, receiver});
 }
 
-// Rule 9.5: whether the recv never ends. A device's recv waits for more data than was sent; a
-// host's recv has no space for all the data.
+// Rule 9.5: whether the recv never ends. On devices, the recv waits for more data than was sent; on
+// hosts, the recv has no space for all the data.
 bool Engine::is_short(CallId sender, CallId receiver) const {
   const std::int64_t sent = plan_.calls[sender].signature.count;
   const std::int64_t wanted = plan_.calls[receiver].signature.count;
@@ -426,7 +427,8 @@ void Engine::end_call(CallId id) {
   finish_call(id);
 }
 
-// Rule 9.3: completes a call. Calls that it held back become active.
+// Rule 9.3: completes a call. The last call of a stage activates the next stage of its chain; the
+// last call of an op ends the op.
 void Engine::finish_call(CallId id) {
   const Call& call = plan_.calls[id];
   state_.calls[id] = CallStage::kDone;

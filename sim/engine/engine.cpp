@@ -58,8 +58,8 @@ Outcome Engine::run() {
   return outcome;
 }
 
-// Rule 2, after an order given by the caller: handles the given events first, each at its time or,
-// if that is past, now. Then continues as usual.
+// Rule 2, for an order given by the caller: handles the given events first, each at its own time,
+// or now if that time has passed. Then continues as usual.
 RunEnd Engine::run_order() {
   for (const Event event : *options_.order) {
     if (!queue_.contains(event)) break;
@@ -74,7 +74,7 @@ RunEnd Engine::run_order() {
 
 // Rule 2: handles events in order until none is left or a limit ends the run.
 RunEnd Engine::run_events() {
-  // Number of events between two checks of stop flag and progress: about a millisecond.
+  // Number of events between two checks of the stop flag: about a millisecond.
   constexpr std::uint64_t kLookInterval = 1 << 14;
   while (!queue_.empty()) {
     if (timers_.next_time() < std::min(queue_.next_time(), end_of_run_)) {

@@ -5,6 +5,7 @@
 // streams.cpp      messages, launches, streams    rules 2, 3.5, 4, 5, 9.2
 // calls.cpp        communicators and calls        rules 3.3, 9.3 to 9.5
 // open_rounds.cpp  calls on open communicators    rule 9.4
+// aborts.cpp       aborts of communicators        rule 9.9
 // meetings.cpp     meetings of hosts              rule 9.7
 // faults.cpp       faults and timers              rule 10
 // stepper.cpp      the engine one event at a time
@@ -273,7 +274,7 @@ class Engine {
   void set_step_timeout(ThreadId id);
   void set_init_timeout(ThreadId id, Duration timeout);
 
-  // Whether an op that begins now does not end before the link goes down (rule 10.4).
+  // Whether the link goes down before an op that begins now has ended (rule 10.4).
   bool hangs(LinkId link, Duration takes) const {
     return link.valid() && later(queue_.now(), takes) >= plan_.links[link].down;
   }
@@ -293,7 +294,7 @@ class Engine {
   const Plan& plan_;
   const RunOptions& options_;
   const bool watches_enters_;
-  const bool one_by_one_;  // whether a wake of a thread runs one op or reads one message only
+  const bool one_by_one_;  // whether a woken thread runs only one op or reads only one message
   const bool varies_;
   const bool limits_;  // whether some device is limited
   State state_;

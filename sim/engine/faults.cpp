@@ -15,7 +15,7 @@ void Engine::set_timers_of_plan() {
   }
 }
 
-// Rule 10.2: kills a rank, once.
+// Rule 10.2: kills a rank, unless it is already dead.
 void Engine::die(RankId rank, Time at, DeathCause cause, ActorId actor, std::uint32_t k) {
   if (dead(rank)) return;
   state_.health[rank] = Health::kDead;
@@ -33,8 +33,8 @@ void Engine::die_in(ThreadId id, DeathCause cause) {
   die(plan_.threads[id].rank, queue_.now(), cause, thread.at, launched - (completing ? 1 : 0));
 }
 
-// Rules 10.2.2 and 10.3: whether the rank dies when the thread is about to launch an op or to run a
-// host step.
+// Rules 10.2.2 and 10.3: kills the rank if it dies before the thread launches its next op or runs
+// its next host step. Returns true if the rank is dead.
 bool Engine::dies_now(ThreadId id) {
   const ActorId actor = state_.threads[id].at;
   if (state_.actors[actor].launched == plan_.actors[actor].dies_at) {
@@ -54,7 +54,8 @@ bool Engine::surfaces(ThreadId id) const {
   return actor.role == Role::kAwait && plan_.signals[actor.signal].recorded();
 }
 
-// Rule 10.3: ends the actor's next op in a device error.
+// Rule 10.3: ends the actor's next op in a device error. The rank dies at once if a blocked thread
+// notices the error.
 void Engine::fail(ActorId actor) {
   const RankId rank = plan_.actors[actor].rank;
   state_.health[rank] = Health::kFailed;
@@ -149,7 +150,7 @@ void Engine::hang(CallId id, LinkId link) {
 // ---------------------------------------------------------------------------------------------
 // Timers
 
-// Whether the head of the stream hangs on a link: an abort may have ended the op that did.
+// Whether the head of the stream still hangs on a link; an abort may have ended the op that hung.
 bool Engine::hangs_at_head(StreamId id) const {
   const StreamQueue& items = state_.streams[id].items;
   if (items.empty() || items.front().kind() != StreamItem::Kind::kOp) return false;
@@ -195,7 +196,7 @@ void Engine::teardown() {
   while (timers_.next_time() < end_of_run_) fire(timers_.pop());
 }
 
-// Rule 10.5: kills all ranks on the host of rank `dead`, like its launcher.
+// Rule 10.5: kills all ranks on the host of rank `dead`, as the launcher of that host does.
 void Engine::end_host(RankId dead, Time at) {
   const std::vector<std::uint32_t>& host = plan_.timeouts.host;
   for (std::uint32_t rank = 0; rank < plan_.rank_count; ++rank) {
@@ -218,7 +219,7 @@ Time Engine::polled(Time time) const {
   return later(time, Duration{poll - time.ns % poll});
 }
 
-// Rule 10.5: returns the time at which the watchdog kills the rank for an op.
+// Rule 10.5: returns the time at which the watchdog kills the rank if the op has not ended.
 Time Engine::due(ActorId actor, Time launch) const {
   const Duration timeout = plan_.actors[actor].watchdog;
   return timeout.ns == 0 ? kEndOfTime : polled(later(launch, timeout));

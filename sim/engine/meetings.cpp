@@ -6,8 +6,8 @@
 
 namespace pipesim::sim {
 
-// Rule 9.7: comes to all meetings that the thread's op needs, first the meetings of messages, then
-// the meetings of collectives. Returns false if the thread must wait or, in a stepper, continues in
+// Rule 9.7: joins all meetings that the thread's op needs, first those of sends and recvs, then
+// those of collectives. Returns false if the thread must wait or, in a stepper, continues in
 // another event.
 bool Engine::connect(ThreadId id) {
   ThreadState& thread = state_.threads[id];
@@ -39,8 +39,8 @@ bool Engine::connect(ThreadId id) {
   return true;
 }
 
-// Rule 9.7: sends the thread of a `meet` step to its meeting. Returns false if the thread must wait
-// or, in a stepper, continues in another event.
+// Rule 9.7: joins the meeting of a `meet` step. Returns false if the thread must wait or, in a
+// stepper, continues in another event.
 bool Engine::meet(ThreadId id) {
   ThreadState& thread = state_.threads[id];
   const Need& need = plan_.needs[plan_.actors[thread.at].needs];
@@ -51,8 +51,8 @@ bool Engine::meet(ThreadId id) {
   return !one_by_one_;
 }
 
-// Rule 9.7: records that a thread comes to a meeting, the `number`-th time for its rank. Returns
-// true if all ranks have come `number` times, so that the thread need not wait.
+// Rule 9.7: records the arrival of a thread at a meeting, the `number`-th for its rank. Returns
+// true if all ranks have arrived `number` times: the thread need not wait.
 bool Engine::come(ThreadId id, const Need& need, std::uint32_t number, bool is_new) {
   const Meeting& meeting = plan_.meetings[need.meeting];
   MeetingState& state = state_.meetings[need.meeting];
@@ -79,7 +79,7 @@ void Engine::finish_meeting(MeetingId id) {
     if (--state_.threads[waiter.thread].unmet == 0) wake(waiter.thread);
     return true;
   };
-  // Uses a loop, because std::remove_if can call is_free(), which wakes threads, in any order.
+  // A loop keeps the order; std::remove_if may call is_free(), which wakes threads, in any order.
   std::size_t kept = 0;
   for (std::size_t i = 0; i < state.blocked.size(); ++i) {
     if (!is_free(state.blocked[i])) state.blocked[kept++] = state.blocked[i];

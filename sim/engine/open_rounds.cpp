@@ -4,8 +4,8 @@
 
 namespace pipesim::sim {
 
-// Rule 9.4: adds a call on an open communicator. The arrival can let calls run at the
-// call's sequence number and at earlier sequence numbers.
+// Rule 9.4: adds a call on an open communicator. Runs the calls that no longer wait for another
+// rank, at this sequence number and at earlier ones.
 void Engine::arrive_in_open(CallId id) {
   const Call& call = plan_.calls[id];
   const Communicator& communicator = plan_.communicators[call.communicator];

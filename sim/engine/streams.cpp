@@ -161,8 +161,8 @@ inline void Engine::take_credits(ActorId id, std::uint32_t k, std::uint32_t& mis
 // ---------------------------------------------------------------------------------------------
 // Streams
 
-// Rule 5.2: handles the new head after an item has left the stream. Marks at the head leave too,
-// then an op starts.
+// Rule 5.2: handles the new head after an item has left the stream. Removes marks up to the next
+// op, then starts that op.
 inline void Engine::advance(StreamId id) {
   const StreamQueue& items = state_.streams[id].items;
   while (!items.empty()) {
@@ -191,8 +191,8 @@ inline void Engine::advance(StreamId id) {
 }
 
 // Rules 5.4 and 9.3: whether the op at the head waits for other streams. If `by` is valid, the op
-// cannot start before `until` ops of stream `by` are done. Otherwise it waits to be the first of
-// all its lines.
+// cannot start before `until` ops of stream `by` are done. If the op is held and `by` is not valid,
+// the op waits to be the first of all its lines.
 inline bool Engine::held(StreamId id, StreamId& by, std::uint32_t& until) const {
   const StreamItem& head = state_.streams[id].items.front();
   const Actor& actor = plan_.actors[head.actor()];
@@ -496,7 +496,7 @@ void Engine::fire(SignalId id) {
   }
 }
 
-// Rule 9.2: runs a `wait` for 0 ns.
+// Rule 9.2: schedules the end of a `wait`, which takes no time of its own.
 void Engine::op_ends_now(StreamId id) {
   const ActorId actor = state_.streams[id].items.front().actor();
   queue_.push(later(queue_.now(), op_takes(actor, Duration{0})), Priority::kDevice,

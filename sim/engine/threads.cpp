@@ -227,7 +227,7 @@ bool Engine::do_host_step(ThreadId id) {
     case Role::kDrain:
       return drain(id);
     default:
-      return true;  // takes only the time before it
+      return true;  // only its launch overhead takes time, and that is over
   }
 }
 
@@ -270,7 +270,7 @@ bool Engine::drain(ThreadId id) {
   };
   for (std::uint32_t i = actor.streams; i < actor.streams_end; ++i) {
     const StreamId stream = plan_.synchronized[i];
-    std::uint32_t last = 0;  // number of items up to the last such call
+    std::uint32_t last = 0;  // number of items up to the last op with such a call
     std::uint32_t index = 0;
     for (const StreamItem item : state_.items_of(stream)) {
       ++index;

@@ -139,7 +139,8 @@ void FixedOrderRun::keep_ends() {
   }
 }
 
-// Sets the launch queues that can be full. A queue that holds all ops of its stream is never full.
+// Sets up the launch queues that can fill up. A queue with a place for every op of its stream
+// cannot.
 void FixedOrderRun::limit_queues() {
   IdVector<StreamId, std::uint64_t> ops(plan_.streams.size(), 0);
   for (const Actor& actor : plan_.actors) {
@@ -222,7 +223,7 @@ void FixedOrderRun::go_on(ThreadId id) {
 }
 
 // Runs a whole op whose kind is not Short::kNone. Returns false if the thread must wait; the op is
-// then unchanged, except that the host may have come to meetings. Forced inline: most of a run is
+// then unchanged, except that the host may have joined meetings. Forced inline: most of a run is
 // spent in this function and the few lines of go_on().
 [[gnu::always_inline]] inline bool FixedOrderRun::short_step(ThreadId id, ThreadRun& thread,
                                                              ActorId actor, Op& op) {
@@ -308,8 +309,8 @@ bool FixedOrderRun::enter(ThreadId id, ThreadRun& thread, ActorId actor_id, Op& 
   return !on_host(actor.role) || host_step(id, thread, actor);
 }
 
-// Initializes the communicators and sets up the connections of the op's calls; later ops need
-// neither.
+// Initializes the communicators and sets up the connections of the op's calls, once per actor.
+// Returns false if the thread must wait.
 bool FixedOrderRun::join(ThreadId id, ThreadRun& thread, ActorId actor_id, Op& op) {
   const Actor& actor = plan_.actors[actor_id];
   if (!create(id, thread, actor)) return false;
@@ -389,7 +390,8 @@ bool FixedOrderRun::await(ThreadId id, ThreadRun& thread, const Actor& actor) {
   return true;
 }
 
-// Computes the times at which the current op is launched and starts.
+// Computes the times at which the current op is launched and starts. Returns false if the thread
+// must wait for an unknown time.
 bool FixedOrderRun::start(ThreadRun& thread, const Op& op) {
   if (!find_start(thread, op, thread.launch, thread.start)) return false;
   thread.now = thread.launch;
@@ -429,8 +431,8 @@ void FixedOrderRun::take_place(StreamRun& stream, std::int64_t end) {
   }
 }
 
-// Waits for ops of other streams. Returns false if such an op has no end time yet; if the op comes
-// later in the same program, it never gets one.
+// Raises `start` to the ends of the ops that `op` waits for on other streams. Returns false if such
+// an end is unknown; if that op comes later in the same program, the end stays unknown.
 inline bool FixedOrderRun::wait_for_ops(const Op& op, std::int64_t& start) {
   for (std::uint32_t i = op.afters; i < op.afters_end; ++i) {
     const After& after = plan_.afters[i];

@@ -42,9 +42,9 @@ void FixedOrderRun::activate(CallId id, std::int64_t time) {
   if (channel.receiver.call.valid() && call.steps == 0) meet(call.channel);
 }
 
-// Whether the buffer has space for the send after the recvs that have already run. The send is
-// active at `time`; sets `time` to the moment when it has space. Recvs take messages in order, so
-// the last recv needed determines the time.
+// Whether the buffer has space for the send after the recvs that have already run. If so, moves
+// `time`, when the send becomes active, to the moment when the buffer has space. Recvs take
+// messages in order, so the last recv needed determines the time.
 bool FixedOrderRun::has_space(const ChannelRun& channel, CallId send, std::int64_t& time) const {
   std::uint32_t steps = channel.steps + plan_.calls[send].steps;
   if (steps > kChannelSteps) return false;
@@ -146,8 +146,8 @@ void FixedOrderRun::end_call(CallId id, std::int64_t time) {
 // ---------------------------------------------------------------------------------------------
 // Meetings of hosts
 
-// Connects for the first use. Returns false if the thread must wait; once it can continue, the
-// thread calls this function again.
+// Joins the meetings that connect the ranks of `actor` at first use. Returns false if the thread
+// must wait; the thread calls this function again once it can continue.
 bool FixedOrderRun::connect(ThreadId id, ThreadRun& thread, const Actor& actor) {
   std::uint32_t i = actor.needs;
   while (i < actor.needs_end) {
@@ -183,7 +183,8 @@ bool FixedOrderRun::meet(ThreadId id, ThreadRun& thread, const Actor& actor) {
   return true;
 }
 
-// Records that a rank comes to a meeting for the `number`-th time.
+// Records the arrival of a rank at a meeting, for the `number`-th time. If all ranks have arrived,
+// queues the threads that wait for them.
 void FixedOrderRun::come(MeetingId id, std::uint32_t number, std::int64_t time) {
   MeetingRun& meeting = meetings_[id];
   if (meeting.gatherings.size() < number) meeting.gatherings.resize(number);
@@ -194,8 +195,8 @@ void FixedOrderRun::come(MeetingId id, std::uint32_t number, std::int64_t time) 
   for (const ThreadId thread : std::exchange(meeting.waiting, {})) queue(thread);
 }
 
-// Whether all ranks have come to the meeting for the `number`-th time. If so, raises `time` to the
-// arrival of the last rank; otherwise queues the thread.
+// Whether all ranks have arrived at the meeting for the `number`-th time. If so, raises `time` to
+// the arrival of the last rank; otherwise the thread waits.
 bool FixedOrderRun::has_met(ThreadId thread, MeetingId id, std::uint32_t number,
                             std::int64_t& time) {
   MeetingRun& meeting = meetings_[id];

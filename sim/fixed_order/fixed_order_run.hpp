@@ -64,7 +64,7 @@ struct ThreadRun {
   RankDigest digest;
   Stage stage = Stage::kEnter;
   std::uint32_t calls_left = 0;  // calls of the current op that are not done
-  std::uint32_t meeting = 0;     // kMeet: number of the arrival of its rank; 0: has not arrived
+  std::uint32_t meeting = 0;     // kMeet: arrival number of its rank; 0 if it has not arrived
   std::int64_t enter = 0;        // times of the current op
   std::int64_t launch = 0;
   std::int64_t start = 0;
@@ -90,7 +90,7 @@ struct DeviceQueueRun {
 // waits for the ends in order, past ends are dropped.
 struct KeptEnds {
   Ring<std::int64_t> ends;
-  std::uint32_t first = 0;  // number of the op of the first end
+  std::uint32_t first = 0;  // number of the op whose end is first in `ends`
   bool in_order = true;
 };
 
@@ -112,7 +112,7 @@ struct ChannelRun {
   Ring<Taken> taken;        // the most recently taken messages
   std::uint32_t steps = 0;  // buffer steps held by `messages`
   ThreadId waiting;         // kReceive: thread that waits for the next message
-  bool is_short = true;     // whether the kind of all its sends and recvs is not Short::kNone
+  bool is_short = true;     // whether all its sends and recvs have a kind other than Short::kNone
   bool alike = true;        // whether the n-th message always matches the n-th recv
   Arrival sender;           // waiting unbuffered send; its call is not valid if there is none
   Arrival receiver;

@@ -75,7 +75,7 @@ class Explorer {
   std::vector<Event> order_;
   bool over_budget_ = false;
   bool stuck_found_ = false;  // whether a hang was found that is not only a mismatch
-  // Number of branch points at the first hang, and at the time when both a hang and a completion
+  // Number of branch points when the first hang was found, and when both a hang and a completion
   // were known.
   std::size_t hang_at_ = std::numeric_limits<std::size_t>::max();
   std::size_t known_at_ = std::numeric_limits<std::size_t>::max();
@@ -160,7 +160,7 @@ bool Explorer::out_of_budget() {
 // method finds hangs that need few late ops far more often than drawing each event at random. (S.
 // Burckhardt, P. Kothari, M. Musuvathi, S. Nagarakatte: "A randomized scheduler with probabilistic
 // guarantees of finding bugs", 2010.) A priority belongs to a stream, thread or communicator, or to
-// all that share a `key`.
+// all objects with the same `key`.
 template <typename Key>
 void Explorer::walk(std::uint64_t seed, const Key& key) {
   Random random(seed);

@@ -233,8 +233,8 @@ void Search::add_edges(Wait& wait) {
   }
 }
 
-// Adds edges to ranks that have not arrived. No op of such a rank has arrived, so an edge to its
-// first user is enough.
+// Adds edges to ranks that have not arrived. No thread of such a rank has arrived, so an edge to
+// the first user of the rank is enough.
 void Search::add_absent_ranks(Wait& wait) {
   const RankId rank = plan_.actors[wait.op.actor].rank;
   const Communicator& communicator = plan_.communicators[communicator_of(wait.op.actor)];

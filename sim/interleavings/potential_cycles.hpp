@@ -1,4 +1,4 @@
-// A search for cycles that waits could close.
+// A search for potential cycles of waits.
 #pragma once
 
 #include <cstdint>

@@ -43,15 +43,16 @@ StubbornSets::StubbornSets(const Plan& plan)
   // Events before an acknowledgement in place are not modeled.
   const bool in_place = std::any_of(plan.edges.begin(), plan.edges.end(),
                                     [](const Edge& edge) { return edge.in_place.valid(); });
-  // Nor are the events that decide whether a rank is inside its library when a call meets its peer,
-  // and the calls that an abort ends.
+  // Also not modeled: the events that decide whether a rank is inside its library when a call meets
+  // its peer, and the calls that an abort ends.
   all_disturb_ = in_place || plan.in_calls || plan.aborts;
   find_resources();
   if (!plan_.sources.empty()) find_senders();
   if (happens_before_.known()) find_sender_nodes();
 }
 
-// Stores the senders of each launch, which no state changes: lacks() asks for them in each state.
+// Stores the senders of the messages that each launch needs. They are the same in all states, and
+// lacks() needs them in each state.
 void StubbornSets::find_sender_nodes() {
   for (const ActorId id : ids_of(plan_.actors)) {
     if (takers_[plan_.actors[id].thread].empty()) continue;
@@ -124,7 +125,8 @@ void StubbornSets::use(Resource resource, ActorId actor, Phase phase) {
   users_[resource].push_back({actor, phase});
 }
 
-// Finds the locks that only their holder releases, in all threads.
+// Finds the locks that each thread acquires and releases in turn: only the holder releases such a
+// lock.
 void StubbornSets::find_paired_locks() {
   paired_ = IdVector<LockId, std::uint8_t>(plan_.locks.size(), 1);
   for (const Thread& thread : plan_.threads) {
@@ -251,8 +253,8 @@ void StubbornSets::use_inits() {
   }
 }
 
-// Adds a resource per meeting to which several threads of one rank come. The order of the threads
-// determines the number of each arrival, and which op comes first for a common `join`.
+// Adds a resource per meeting that several threads of one rank join. The order of the threads
+// determines the number of each arrival, and which op is the first with a common `join`.
 void StubbornSets::use_meetings() {
   for (const Meeting& meeting : plan_.meetings) {
     const auto users = plan_.meeting_users.begin();
@@ -521,8 +523,8 @@ bool StubbornSets::add_disturbers(std::uint32_t member) {
   return !effects.any.valid() || add_sources(effects.any);
 }
 
-// Adds all sends that a recv from any rank could take: the sends that have come, and the events
-// before sends that can come first.
+// Adds all sends that a recv from any rank could take: the sends that have arrived, and the events
+// that precede sends that could still arrive first.
 bool StubbornSets::add_sources(ChannelId any) {
   for (std::uint32_t i = 0; i < pending_->size(); ++i) {
     const Event& event = (*pending_)[i];
@@ -535,14 +537,14 @@ bool StubbornSets::add_sources(ChannelId any) {
   return true;
 }
 
-// Adds the events that must precede the actor's sends that have not come yet.
+// Adds the events that must precede those sends of the actor that have not arrived.
 bool StubbornSets::add_sends(ActorId id, ChannelId any) {
   const ActorState& state = state_->actors[id];
   const Actor& actor = plan_.actors[id];
   for (const CallId call : plan_.calls_of(id)) {
     const ChannelId channel = plan_.calls[call].channel;
     if (plan_.calls[call].kind != CallKind::kSend || plan_.channels[channel].any != any) continue;
-    // A send has come already, and later sends queue behind it.
+    // A send has arrived already, and later sends queue behind it.
     if (!state_->channels[channel].came.empty()) continue;
     if (state.launched == state.done) {
       if (state.launched == actor.ops) continue;

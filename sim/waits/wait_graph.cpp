@@ -1,10 +1,10 @@
 // The wait-for graph of a quiescent state, in the order of docs/reference/rules.md, section 7.
 //
-// While edges are added, node numbers are computed. The ops of an actor that can be nodes (launched
-// and not done, and the next one) are consecutive: op k of actor a has the number first_node(a) + k
-// - done(a). All ranks follow, then the outside. At the end, compact() keeps only the nodes of
-// unfinished ops, and the nodes that they wait for. Memory and time are linear in the number of
-// stuck ops plus edges.
+// While edges are added, nodes are identified by computed numbers. The ops of an actor that can be
+// nodes (launched and not done, and the next one) are consecutive: op k of actor a has the number
+// first_node(a) + k - done(a). All ranks follow, then the outside. At the end, compact() keeps only
+// the nodes of unfinished ops, and the nodes that they wait for. Memory and time are linear in the
+// number of stuck ops plus edges.
 //
 // tests/twin tests the graph on random plans.
 #include "sim/wait_graph.hpp"
@@ -146,7 +146,7 @@ std::pair<std::uint32_t, std::uint32_t> WaitGraphBuilder::users_of(CommunicatorI
   return {static_cast<std::uint32_t>(first - all), static_cast<std::uint32_t>(last - all)};
 }
 
-// Keeps the first edge per kind and target.
+// Drops duplicate edges of the current node: keeps the first edge per kind and target.
 void WaitGraphBuilder::end_node() {
   const auto begin = edges_.begin() + static_cast<std::ptrdiff_t>(first_edge_);
   if (edges_.end() - begin < 2) return;

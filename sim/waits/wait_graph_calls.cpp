@@ -287,8 +287,8 @@ void WaitGraphBuilder::add_init_edges(ActorId actor) {
 // ---------------------------------------------------------------------------------------------
 // Meetings (9.7)
 
-// Adds the edges of a thread that waits for connections at first use: of all messages that it waits
-// for or, if there are none, of all collectives.
+// Adds the edges of a thread that waits for connections at first use: those of sends and recvs or,
+// if it waits for none, those of collectives.
 void WaitGraphBuilder::add_connection_edges(ActorId id) {
   const Actor& actor = plan_.actors[id];
   MeetingKind waits = MeetingKind::kHosts;
@@ -312,7 +312,7 @@ void WaitGraphBuilder::add_meet_edges(ActorId id) {
   add_absent(plan_.needs[actor.needs], number);
 }
 
-// Adds edges to the ranks that have not come to the meeting for the `number`-th time.
+// Adds edges to the ranks that have not arrived at the meeting for the `number`-th time.
 void WaitGraphBuilder::add_absent(const Need& need, std::uint32_t number) {
   const Meeting& meeting = plan_.meetings[need.meeting];
   const WaitKind kind = kind_of(meeting.kind);
