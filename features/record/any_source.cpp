@@ -32,7 +32,7 @@ bool may_overtake_recvs(const RankRecord& rank) {
     const Inbox inbox{entry.group, entry.tag};
     if (!is_recv(entry) || from_any.count(inbox) == 0) continue;
     if (!open[inbox].empty()) return true;
-    // A recv without a wait is never known to be finished.
+    // The record shows the end of an asynchronous recv only by a wait.
     if (!entry.any_source && !entry.sync) open[inbox].insert(entry.work);
   }
   return false;

@@ -11,8 +11,8 @@ bool has_any_source(const Record& record, RecordRules rules);
 /// Returns the record with each recv from any source fixed to its recorded source.
 Record with_recorded_sources(Record record);
 
-/// Whether a rank calls a recv while an earlier recv of the same group and tag may be pending, and
-/// receives from any source with this tag. In gloo, the later recv can be served first; on a
+/// Whether some rank uses a group and tag for recvs from any source, and posts such a recv while an
+/// earlier recv from a given rank may be pending. In gloo, the later recv can be served first; on a
 /// simulated communicator, the earlier recv comes first.
 bool may_overtake_recvs(const Record& record);
 

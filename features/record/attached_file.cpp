@@ -25,7 +25,7 @@ Number number_at(std::string_view data, std::size_t at) {
   return number;
 }
 
-// Removes the first word of `text`, which ends at a space, and returns it.
+// Removes the first word of `text` and the space after it. Returns the word.
 std::string_view take_word(std::string_view& text) {
   const std::size_t end = std::min(text.find(' '), text.size());
   const std::string_view word = text.substr(0, end);
@@ -49,7 +49,7 @@ AttachedLine line_of(std::string_view text) {
 std::uint64_t read_steps(std::string_view text, AttachedRank& rank) {
   std::uint64_t position = 0;
   std::vector<std::vector<std::uint32_t>> blocks;
-  std::vector<AttachedRun> written;  // not complete until their write ends
+  std::vector<AttachedRun> written;  // blocks of a write that has not ended yet
   while (true) {
     const std::size_t end = text.find('\n');
     if (end == std::string_view::npos) return position;
@@ -79,7 +79,7 @@ std::uint64_t read_steps(std::string_view text, AttachedRank& rank) {
   }
 }
 
-// Reads the lines in the ring from `position` on, up to the first empty slot.
+// Adds a run with the lines in the ring from `position` to the first empty slot.
 void read_ring(std::string_view ring, std::uint64_t position, AttachedRank& rank) {
   const std::size_t slots = ring.size() / kSlotBytes;
   AttachedRun run;

@@ -15,14 +15,15 @@ namespace {
 
 // Seconds without a new line after which a rank counts as blocked.
 constexpr std::int64_t kSecondsToRest = 10;
-// Seconds that a rank's last sign of life precedes those of others if its process has died.
+// A rank's process has died if its last sign of life is this many seconds older than the newest
+// one.
 constexpr std::int64_t kSecondsToDie = 30;
-// Steps that remain of a repeated step: its first ones and its last one.
+// The number of first steps that remain of a repeated step. Its last step also remains.
 constexpr std::int64_t kFirstSteps = 3;
 
 constexpr std::size_t kNone = ~std::size_t{0};
 
-// A line of the record.
+// A line of the record that the rank's file will contain.
 struct Entry {
   const AttachedLine* of = nullptr;
   std::int64_t number = 0;          // of a call or a step
@@ -35,11 +36,11 @@ struct Entry {
   bool dropped = false;
 };
 
-// How a rank has ended.
+// The end of a rank.
 struct End {
-  std::string text;           // the line; empty: not known yet
-  bool in_a_call = false;     // it waits in a call, or an error of another rank ended its call
-  bool lost_another = false;  // an error such as "connection closed" shows that a rank has gone
+  std::string text;           // the line of the record; empty: not known yet
+  bool in_a_call = false;     // whether it waits in a call, or another rank's error ended its call
+  bool lost_another = false;  // whether an error shows that another rank died
 };
 
 // The state of a thread.
@@ -57,12 +58,13 @@ class RankEntries {
  public:
   explicit RankEntries(const AttachedRank& rank) : rank_(rank) {}
 
-  // `skipped`: numbers of steps, by the number of the step before them.
+  // Makes the entries. `skipped`: how many steps were removed, by the number of the step before
+  // them.
   void run(const std::map<std::int64_t, std::int64_t>& skipped);
   std::string text(const End& end) const;
   End end() const;
 
-  // Moves what threads wait in to the end, as the format asks for ranks that rest.
+  // Moves the entries that threads wait in to the end, as the format requires for blocked ranks.
   void rest();
 
  private:
@@ -87,13 +89,13 @@ class RankEntries {
   const AttachedRank& rank_;
   std::vector<Entry> entries_;
   std::map<std::uint32_t, ThreadState> threads_;
-  std::map<std::string, std::int64_t> numbers_;  // of calls, by group and kind
+  std::map<std::string, std::int64_t> numbers_;  // number of calls, by group and kind
   std::map<std::int64_t, std::int64_t> skipped_;
   std::int64_t works_ = 0;
   std::int64_t batches_ = 0;
   std::int64_t steps_ = 0;
-  bool is_over_ = false;        // an error of another rank ended a call
-  bool is_incomplete_ = false;  // a line refers to a lost one
+  bool is_over_ = false;        // whether another rank's error ended a call
+  bool is_incomplete_ = false;  // whether lines were lost, or a line refers to a lost one
   const AttachedLine* end_ = nullptr;
 };
 
@@ -154,7 +156,8 @@ void RankEntries::add_call(const AttachedLine& line) {
   caller.calls.push_back(caller.last);
 }
 
-// Returns the entry of the thread's call that `back` calls have followed, or kNone.
+// Returns the entry of the call that the thread named by `line` made `back` calls before its last
+// one, or kNone.
 std::size_t RankEntries::call_before(const AttachedLine& line, const std::string& back) {
   const auto of = models::whole_number<std::uint32_t>(line.words.front());
   const auto number = models::whole_number<std::size_t>(back);
@@ -193,7 +196,8 @@ void RankEntries::add_wait_for(const AttachedLine& line, std::vector<std::int64_
   if (line.kind == 'W' || line.kind == 'A') thread(line).last = at;
 }
 
-// The last call of the thread waits for itself.
+// Makes the thread's last call synchronous. If other threads have called since, adds a wait for the
+// call instead.
 void RankEntries::finish_call(const AttachedLine& line) {
   ThreadState& of = thread(line);
   if (of.calls.empty()) return;
@@ -202,13 +206,13 @@ void RankEntries::finish_call(const AttachedLine& line) {
     entries_[call].sync = true;
     return;
   }
-  Entry wait;  // another thread has called meanwhile
+  Entry wait;  // another thread has called since
   wait.of = entries_[call].of;
   wait.works = {entries_[call].work};
   of.last = push(std::move(wait));
 }
 
-// The last wait of the thread has ended after calls of other threads.
+// Moves the thread's last wait after the calls that other threads made during the wait.
 void RankEntries::move_to_end(const AttachedLine& line) {
   ThreadState& of = thread(line);
   if (of.last == kNone || of.last + 1 == entries_.size()) return;
@@ -224,7 +228,7 @@ void RankEntries::move_to_end(const AttachedLine& line) {
   of.last = push(std::move(wait));
 }
 
-// The last call or wait of the thread has raised an error.
+// Marks the thread's last call or wait as one that raised an error.
 void RankEntries::add_failure(const AttachedLine& line) {
   const ThreadState& of = thread(line);
   if (of.last == kNone || line.words.empty()) return;
@@ -234,7 +238,7 @@ void RankEntries::add_failure(const AttachedLine& line) {
     last.sync = last.works.empty();
   } else if (line.words[0] == "timeout") {
     last.timed_out = true;
-  } else {  // a mistake in the arguments: no rank waits for the call
+  } else {  // the arguments are wrong: no rank waits for the call
     last.dropped = true;
     for (const std::size_t call : of.calls) {
       if (last.works == std::vector{entries_[call].work}) entries_[call].dropped = true;
@@ -313,7 +317,7 @@ End RankEntries::end() const {
   return end;
 }
 
-// Returns the first of the keys `l` and `th` of an entry, with a comma before them.
+// Returns the keys of an entry from `l` on, with a comma before them; empty if it has no `l`.
 std::string place_of(const AttachedLine& line) {
   const std::size_t at = line.entry.find("\"l\": ");
   return at == std::string::npos ? "" : ", " + line.entry.substr(at);
@@ -366,13 +370,14 @@ std::string RankEntries::text(const End& end) const {
 // ---------------------------------------------------------------------------------------------
 // The job
 
-using Interval = std::pair<std::int64_t, std::int64_t>;  // numbers of steps: first, end
+using Interval = std::pair<std::int64_t, std::int64_t>;  // steps: first, end
 
 bool is_step(const AttachedRank& rank, const AttachedRun& run) {
   return !run.lines.empty() && rank.lines[run.lines.back()].kind == 'S';
 }
 
-// Returns the steps that repeat earlier ones, except the first ones and the last one.
+// Returns the steps of each run of equal steps, except its first kFirstSteps steps and its last
+// one.
 std::vector<Interval> repeated_steps(const AttachedRank& rank) {
   std::vector<Interval> result;
   std::int64_t step = 0;
@@ -398,7 +403,8 @@ std::vector<Interval> common(const std::vector<Interval>& a, const std::vector<I
   return result;
 }
 
-// Removes steps from the runs of a rank. Returns how many, by the number of the step before them.
+// Removes the steps in `removed` from the runs of a rank. Returns how many steps were removed, by
+// the number of the step before them.
 std::map<std::int64_t, std::int64_t> remove_steps(AttachedRank& rank,
                                                   const std::vector<Interval>& removed) {
   std::map<std::int64_t, std::int64_t> skipped;

@@ -15,9 +15,9 @@ struct AttachedText {
   std::string text;
 };
 
-/// Returns the files of a record of these ranks. Steps that all ranks repeat at the same time are
-/// left out, except the first ones and the last one. Decides how each rank that did not write its
-/// end has ended: in a call, outside of torch.distributed, killed, or not at all.
+/// Returns the files of a record of these ranks. Omits steps that all ranks repeat at the same
+/// time, except the first ones and the last one. If a rank did not write its end, decides how it
+/// ended: blocked in a call, outside of torch.distributed, or killed.
 std::vector<AttachedText> attached_record(std::vector<AttachedRank> ranks);
 
 }  // namespace pipesim::formats

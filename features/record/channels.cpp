@@ -77,8 +77,8 @@ std::uint32_t Channels::store() {
   return store_;
 }
 
-// Returns the description of a group or, without one, the line that creates the group, else its
-// name. Groups with equal sources form one family.
+// Returns the description of a group. Without a description, returns the line that creates the
+// group; if the line is also unknown, its name. Groups with equal sources form one family.
 std::string Channels::source_of(const RecordGroup& group) const {
   const bool described = !group.description.empty() && group.description != "undefined" &&
                          group.description != "default_pg";
@@ -167,7 +167,8 @@ void Channels::find_pending_collectives() {
       if (entry.work >= 0) of_work.emplace(entry.work, number);
     }
   }
-  // Calls in which every rank waits for all ranks end in order, also on different channels.
+  // If every rank waits for all ranks in each of these calls, they end in order even on different
+  // channels.
   const auto ends_in_order = [&](const Number& number) {
     const std::set<Operation>& called = operations[number];
     return called.size() == 1 && !has_root(*called.begin()) && uneven.count(number) == 0;
@@ -203,11 +204,12 @@ std::uint32_t Channels::beside(std::uint32_t channel) {
   return made;
 }
 
-// Gives another channel to gloo collectives that some member never joins, although it continues:
+// Gives another channel to each gloo collective that some member never joins although the member
+// continues:
 // * In a collective in which only some ranks have elements, the ranks without elements return at
 //   once, and their next call has another sequence number.
-// * A rank skips a number if its collective fails in gloo's worker, and two numbers in a
-//   monitored_barrier, which consists of messages.
+// * A rank skips a sequence number if its collective fails in gloo's worker, and two numbers in a
+//   monitored_barrier, which consists of sends and recvs.
 void Channels::find_uneven_collectives() {
   const std::set<Operation> sums = {Operation::kAllReduce, Operation::kReduceScatter};
   const std::set<Operation> end_without_elements = {
@@ -219,7 +221,7 @@ void Channels::find_uneven_collectives() {
     std::set<Operation> operations;
   };
   std::map<std::pair<std::uint32_t, std::int64_t>, Calls> all;
-  // Skipped numbers: those between the two numbers, which are calls of one rank in a group.
+  // Gaps in the sequence numbers of a rank: the group, and the numbers before and after the gap.
   std::set<std::array<std::int64_t, 3>> gaps;
   for (const RankRecord& rank : record_.ranks) {
     std::map<std::uint32_t, std::int64_t> last;  // number of the last collective, by group
@@ -250,13 +252,13 @@ void Channels::find_uneven_collectives() {
   }
 }
 
-// Finds collectives with a root whose ranks pass different sizes, but whose messages all fit into
-// the receivers' buffers. gloo does not compare sizes; only a message that is too large ends the
-// process of its receiver.
+// Finds collectives with a root whose ranks pass different sizes, but whose data always fit into
+// the receivers' buffers. gloo does not compare sizes; only data that do not fit end the receiver's
+// process.
 void Channels::find_partly_filled_collectives() {
   const std::set<Operation> rooted = {Operation::kBroadcast, Operation::kGather,
                                       Operation::kScatter};
-  // Calls by position of their rank in the group.
+  // Calls, by the position of the calling rank in the group.
   using Calls = std::map<std::uint32_t, const RecordEntry*>;
   std::map<std::pair<std::uint32_t, std::int64_t>, Calls> all;
   for (std::uint32_t rank = 0; rank < record_.ranks.size(); ++rank) {
@@ -286,8 +288,8 @@ void Channels::find_partly_filled_collectives() {
           }
           const std::uint32_t place = (position + count - root) % count;
           if (place == 0) return true;
-          // The sender of this rank's message: in a broadcast, the parent in the binomial tree; in
-          // a scatter, the root.
+          // The rank that sends to this rank: in a broadcast, the parent in the binomial tree; in a
+          // scatter, the root.
           const std::uint32_t above =
               entry->operation == Operation::kBroadcast ? place ^ std::bit_floor(place) : 0;
           const auto sender = all_calls.find((above + root) % count);
@@ -331,7 +333,7 @@ void Channels::find_messages() {
   for_each_message([&](std::uint32_t rank, const RecordEntry& entry) {
     if (entry.any_source && !nccl(entry.group)) from_any_.insert(key_of(rank, entry));
   });
-  std::map<MessageKey, std::set<std::uint32_t>> keys;  // by key: its sender and receiver
+  std::map<MessageKey, std::set<std::uint32_t>> keys;  // by key: senders and receivers
   for_each_message([&](std::uint32_t rank, const RecordEntry& entry) {
     std::set<std::uint32_t>& ranks = keys[key_of(rank, entry)];
     ranks.insert({rank, entry.peer});

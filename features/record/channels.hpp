@@ -14,14 +14,14 @@
 
 namespace pipesim::models {
 
-/// Communicators with one name: one per list of ranks; the lists are disjoint.
+/// Communicators with the same name, one per list of ranks. The lists are disjoint.
 struct Channel {
   std::string name;
   std::vector<std::vector<std::uint32_t>> lists;
   bool used = false;
   bool on_host = false;            // whether host threads run the calls
   bool is_gloo = false;            // whether the calls follow gloo's rules
-  std::uint32_t group = kNotSaid;  // for an additional channel: first channel of its group
+  std::uint32_t group = kNotSaid;  // for an additional channel: the group's first channel
 
   /// Returns the list that contains `rank`, or nullptr.
   const std::vector<std::uint32_t>* list_of(std::uint32_t rank) const;
@@ -41,32 +41,33 @@ class Channels {
   const std::vector<Channel>& all() const { return channels_; }
   std::vector<Channel>& all() { return channels_; }
 
-  /// Returns the channel of the collectives of a group, and of its batched sends and recvs.
+  /// Returns the channel of a group's collectives (see of_collective() for gloo) and of its batched
+  /// sends and recvs.
   std::uint32_t of_group(std::uint32_t group) const { return of_group_[group]; }
 
   /// Returns the channel of a collective. gloo matches collectives by sequence number alone and
   /// runs two at a time, which end in any order. So collectives that are pending together on some
-  /// rank have separate channels.
+  /// rank get separate channels.
   std::uint32_t of_collective(const RecordEntry& entry) const;
 
-  /// Whether some ranks call all_reduce and others reduce_scatter with the sequence number of
-  /// `entry`.
+  /// Whether, under the sequence number of `entry`, some ranks call all_reduce and others
+  /// reduce_scatter.
   bool sums_differ(const RecordEntry& entry) const {
     return sums_differ_.count({entry.group, entry.number}) > 0;
   }
 
-  /// Returns the root's bytes of a gloo broadcast, gather or scatter whose ranks pass different
-  /// sizes, if each of its messages fits into the receiver's buffer; else -1.
+  /// Returns the bytes that the root passes to a gloo broadcast, gather or scatter whose ranks pass
+  /// different sizes, if the data still fit into each receiver's buffer; else -1.
   std::int64_t bytes_of_root(const RecordEntry& entry) const;
 
-  /// Whether more calls of a group are pending at once than it can have channels. Then some calls
-  /// of the scenario wait for each other without need.
+  /// Whether a group has more calls pending at once than channels. Some calls then wait for each
+  /// other in the scenario, but not in a real run.
   bool in_one_line() const { return in_one_line_; }
 
   /// Returns the channel of a send or recv that `rank` calls.
   std::uint32_t of_message(std::uint32_t rank, const RecordEntry& entry) const;
 
-  /// Returns the purpose of the channel on `rank`: "the world group", "messages with rank 1".
+  /// Describes the purpose of the channel for `rank`: "the world group", "messages with rank 1".
   std::string text(std::uint32_t channel, std::uint32_t rank) const;
 
   /// Returns the channel of all ranks for the store. The first call adds this channel.
@@ -77,7 +78,7 @@ class Channels {
                     const Channel& like);
 
  private:
-  // Channel of the group, tag, sender, receiver; kNotSaid: any rank.
+  // The group's channel, tag, sender and receiver; kNotSaid: any rank.
   using MessageKey = std::tuple<std::uint32_t, std::int64_t, std::uint32_t, std::uint32_t>;
   MessageKey key_of(std::uint32_t rank, const RecordEntry& entry) const;
   std::uint32_t add_to_family(std::vector<std::uint32_t>& family, const std::string& name,
@@ -96,8 +97,9 @@ class Channels {
   RecordRules rules_;
   std::vector<Channel> channels_;
   std::vector<std::uint32_t> of_group_;
-  // `beside_`: additional channels for calls that are pending together, by the first channel of the
-  // group. `of_collective_`: the additional channel of a collective, by group and sequence number.
+  // `beside_`: a group's additional channels for calls that are pending together, by its first
+  // channel. `of_collective_`: the additional channel of a collective, by group and sequence
+  // number.
   std::map<std::uint32_t, std::vector<std::uint32_t>> beside_;
   std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> of_collective_;
   std::set<std::pair<std::uint32_t, std::int64_t>> sums_differ_;
@@ -105,7 +107,7 @@ class Channels {
   bool in_one_line_ = false;
   std::set<MessageKey> from_any_;
   std::map<MessageKey, std::uint32_t> of_message_;
-  std::map<std::string, std::uint32_t> names_;  // number of uses of each name
+  std::map<std::string, std::uint32_t> names_;  // by name: number of its uses
   std::uint32_t store_ = kNotSaid;
 };
 

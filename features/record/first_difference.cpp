@@ -61,8 +61,8 @@ class GroupCalls {
       if (!fits) return number;
       const Ranks absent = missing(number);
       if (absent.empty()) continue;
-      // The next calls of a rank whose record was cut are unknown. A quiescent rank may be blocked
-      // before this call, unless the ranks took different paths earlier.
+      // The further calls of a rank whose record was cut are unknown. A quiescent rank may be
+      // blocked before this call, which then is no mismatch unless the ranks differed earlier.
       const bool known = std::all_of(absent.begin(), absent.end(), [&](std::uint32_t rank) {
         return !is_cut_short(record_.ranks[rank]);
       });
@@ -75,7 +75,7 @@ class GroupCalls {
     return std::nullopt;
   }
 
-  // Whether ranks make call `number` from different places without being partners.
+  // Whether ranks make call `number` from different places that are not partners.
   bool differs(std::int64_t number) const {
     const Arrivals* arrivals = call(number);
     if (arrivals == nullptr) return false;
@@ -99,7 +99,7 @@ class GroupCalls {
     return same_signature(a, b);
   }
 
-  // Whether the places of the two calls are partners: see first_difference().
+  // Whether the places of the two calls are partners; first_difference() defines partners.
   bool are_partners(const Arrival& a, const Arrival& b) const {
     const auto [known, is_new] =
         partners_.try_emplace(std::array{a.rank, a.entry->frame, b.rank, b.entry->frame}, false);
@@ -134,15 +134,15 @@ class GroupCalls {
   mutable std::map<std::array<std::uint32_t, 4>, bool> partners_;
 };
 
-// A difference on one group, and the entry at which each rank reaches it.
+// The first difference in one group, and the entry at which each rank reaches the difference.
 struct Candidate {
   const GroupCalls* calls = nullptr;
   std::int64_t number = 0;
   std::int64_t mismatch = 0;
-  std::map<std::uint32_t, std::size_t> reached;  // [rank]: number of entries before the call
+  std::map<std::uint32_t, std::size_t> reached;  // [rank]: number of entries before its call
 
-  // Whether this difference comes first on the lowest common rank that does not reach both
-  // differences at one entry.
+  // Whether this difference comes first. The lowest rank that reaches the two differences at
+  // different entries decides.
   bool precedes(const Candidate& other) const {
     for (const auto& [rank, entries] : reached) {
       const auto found = other.reached.find(rank);
@@ -206,7 +206,7 @@ class DifferenceText {
     result.insert(result.end(), absent.begin(), absent.end());
   }
 
-  // Returns the calling lines of `frame`, from the innermost to the line where the stacks of the
+  // Returns the lines that call `frame`, from the innermost to the line at which the stacks of the
   // sides part. Keeps the user's lines and the parting line; omits lines that the place of `frame`
   // already shows.
   template <typename Sides>

@@ -11,17 +11,17 @@ namespace {
 
 using StepSpan = std::span<const std::uint32_t>;
 
-// The number of later occurrences of a step that are tried as the start of a loop's second
-// iteration. Limits the work, and the loops found: an iteration contains its first step at most
-// this often.
+// Maximum number of later occurrences of a step that are tried as the start of a loop's second
+// iteration. This bounds the work. A loop is found only if its iteration contains its first step at
+// most this many times.
 constexpr std::size_t kMaxRounds = 256;
 
-// Fewest steps that a loop must save: a loop that saves a single step is harder to read than the
-// step.
+// Minimum number of steps that a loop must save. A loop that saves a single step is harder to read
+// than the repeated step.
 constexpr std::size_t kMinSaved = 2;
 
-// Compares ranges of steps in constant time, by hashes of all prefixes. Equal hashes are no proof:
-// see really_repeats().
+// Compares ranges of steps in constant time, by hashes of all prefixes. Equal hashes are no proof;
+// really_repeats() compares the steps.
 class PartHashes {
  public:
   explicit PartHashes(StepSpan steps)
@@ -34,7 +34,8 @@ class PartHashes {
 
   /// Returns how often the `size` steps from `at` repeat, at least 1.
   std::size_t rounds(std::size_t at, std::size_t size) const {
-    // All iterations are equal if all but the last equal all but the first.
+    // All iterations are equal if the range without its last iteration equals the range without its
+    // first.
     const auto repeats = [&](std::size_t rounds) {
       return hash(at, (rounds - 1) * size) == hash(at + size, (rounds - 1) * size);
     };
@@ -48,7 +49,7 @@ class PartHashes {
     return alike;
   }
 
-  /// Whether the steps really repeat. Compares the steps one by one.
+  /// Whether the steps really repeat, by comparing them one by one.
   bool really_repeats(std::size_t at, std::size_t size, std::size_t rounds) const {
     const auto part = steps_.subspan(at, size * rounds);
     return std::equal(part.begin(), part.end() - static_cast<std::ptrdiff_t>(size),
@@ -72,7 +73,8 @@ struct Loop {
   std::size_t saved() const { return size * (times - 1); }
 };
 
-// Returns, for each step, the index of its next occurrence; the number of steps if there is none.
+// Returns, for each step, the index of its next occurrence, or the number of steps if there is
+// none.
 std::vector<std::size_t> next_places(StepSpan steps) {
   std::vector<std::size_t> next(steps.size(), steps.size());
   std::unordered_map<std::uint32_t, std::size_t> last;
@@ -88,7 +90,7 @@ std::vector<std::size_t> next_places(StepSpan steps) {
 std::vector<FoldedStep> fold(StepSpan steps) {
   const PartHashes hashes(steps);
   const std::vector<std::size_t> next = next_places(steps);
-  // Returns the loop at `at` that saves most steps, the shortest if several tie.
+  // Returns the loop at `at` that saves the most steps; if several tie, the shortest one.
   const auto best_at = [&](std::size_t at) {
     Loop best;
     Loop shortest;
@@ -106,9 +108,9 @@ std::vector<FoldedStep> fold(StepSpan steps) {
     }
     return best;
   };
-  // Returns the start of a loop that saves more than twice as much as `loop`, within the first
-  // iteration of `loop` or right after it. So a small loop does not take the beginning of a large
-  // loop. Returns the size of `steps` if there is no such loop.
+  // Returns the start of a loop that saves more than twice as many steps as `loop`, within the
+  // first iteration of `loop` or right after it; the size of `steps` if there is no such loop. This
+  // keeps a small loop from taking the beginning of a large one.
   const auto find_rival = [&](std::size_t at, const Loop& loop) {
     for (std::size_t later = at + 1; later <= at + loop.size; ++later) {
       // A loop saves less than the number of steps left.

@@ -14,7 +14,7 @@ namespace {
 
 using EntryKind = RecordEntry::Kind;
 
-// A kind of free answer. Records of scripts whose calls were not counted have only the note.
+// A kind of free answer. If a script's answers were not counted, its record has only the note.
 struct FreeKind {
   std::string_view name;
   std::string_view note;

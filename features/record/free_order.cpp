@@ -18,7 +18,7 @@ bool is_send(const RecordEntry& entry) {
   return entry.kind == EntryKind::kCall && entry.operation == Operation::kSend;
 }
 
-// Returns the works of sends and recvs that Python collected before a wait.
+// Returns the works of sends and recvs whose Work object Python collected before a wait.
 std::set<std::int64_t> dropped_works(const RankRecord& rank) {
   std::set<std::int64_t> works;
   for (const RecordEntry& entry : rank.entries) {
@@ -35,7 +35,7 @@ std::vector<std::uint32_t> list_of(const RankNumbers& ranks) {
   return {ranks.begin(), ranks.end()};
 }
 
-// Sent messages: by group, tag, sender and receiver, the bytes of the largest one.
+// The bytes of the largest send, by group, tag, sender and receiver.
 using Messages =
     std::map<std::tuple<std::uint32_t, std::int64_t, std::uint32_t, std::uint32_t>, std::int64_t>;
 
@@ -58,7 +58,7 @@ bool is_gloo_recv(const Record& record, RecordRules rules, const RecordEntry& en
 
 using CallsByWork = std::map<std::int64_t, const RecordEntry*>;
 
-// Adds the calls of `calls` whose Work `entry` drops.
+// If `entry` drops Works, adds their calls in `calls` to `dropped`.
 void add_dropped(const RecordEntry& entry, const CallsByWork& calls,
                  std::vector<const RecordEntry*>& dropped) {
   if (entry.kind != EntryKind::kDrop) return;
@@ -68,8 +68,8 @@ void add_dropped(const RecordEntry& entry, const CallsByWork& calls,
   }
 }
 
-// Returns the bytes of the largest message of `sent` that can meet `recv`, a recv of `rank`; -1 if
-// there is none. For a recv from any source, every message to the rank with this tag counts.
+// Returns the bytes of the largest send that `recv`, a recv of `rank`, can match; -1 if there is
+// none. For a recv from any source, every send to the rank with this tag counts.
 std::int64_t bytes_met(const RecordEntry& recv, std::uint32_t rank, const Messages& sent) {
   if (!recv.any_source) {
     const auto found = sent.find({recv.group, recv.tag, recv.peer, rank});
@@ -83,14 +83,14 @@ std::int64_t bytes_met(const RecordEntry& recv, std::uint32_t rank, const Messag
   return bytes;
 }
 
-// Whether `entry`, an entry of the same rank after `recv`, can use the connection of `recv`.
+// Whether `entry`, which follows `recv` on the same rank, can use the connection of `recv`.
 bool uses_connection_of(const RecordEntry& entry, const RecordEntry& recv) {
   if (entry.kind == EntryKind::kWait) return true;
   return entry.kind == EntryKind::kCall && entry.group == recv.group &&
          (is_collective(entry.operation) || entry.peer == recv.peer || recv.any_source);
 }
 
-// Returns the size of one element: "float32" has 4 bytes, "bool" has 1.
+// Returns the bytes of one element: 4 for "float32", 1 for "bool".
 std::int64_t bytes_of_type(const std::string& type) {
   const std::size_t digits = type.find_last_not_of("0123456789") + 1;
   const bool has_size = digits < type.size() && type.size() - digits <= 3;
@@ -98,9 +98,9 @@ std::int64_t bytes_of_type(const std::string& type) {
 }
 
 // Whether every rank waits for all ranks in gloo's reduce of `bytes` bytes (gloo/reduce.cc). The
-// tensor has a chunk per rank, and the last chunks can be empty. Rank r waits for rank r - 1 and,
-// for each chunk c with elements except chunk r + 1, for the ranks r + 1 to c - 1. So the last rank
-// waits for all unless the last two chunks are empty.
+// tensor has one chunk per rank, and the last chunks can be empty. Rank r waits for rank r - 1. For
+// each chunk c with elements, except chunk r + 1, rank r also waits for ranks r + 1 to c - 1. So
+// the last rank waits for all ranks unless the last two chunks are empty.
 bool reduce_waits_for_all(std::int64_t ranks, std::int64_t bytes, std::int64_t element) {
   constexpr std::int64_t kMaxSegment = 1 << 20;
   if (ranks < 3 || bytes <= 0) return true;
@@ -195,7 +195,7 @@ Record with_cancelled_sends(Record record) {
 std::optional<Record> with_early_reduces(const Record& record, RecordRules rules) {
   std::optional<Record> result;
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
-    std::set<std::int64_t> early;  // works of the rank's reduces
+    std::set<std::int64_t> early;  // works of the rank's reduces that do not wait for all ranks
     for (std::size_t i = 0; i < record.ranks[rank].entries.size(); ++i) {
       const RecordEntry& entry = record.ranks[rank].entries[i];
       const bool counts =

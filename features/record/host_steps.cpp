@@ -23,8 +23,8 @@ namespace {
 using EntryKind = RecordEntry::Kind;
 using StepKind = HostStep::Kind;
 
-// Returns `text` as a word of a scenario: cut after kMaxWord bytes, with "_" for each character
-// that could have another meaning in a scenario.
+// Returns `text` as a word of a scenario: cuts the text after kMaxWord bytes and writes "_" for
+// each character that could have another meaning in a scenario.
 std::string word(const std::string& text) {
   constexpr std::size_t kMaxWord = 200;
   std::string result;
@@ -36,7 +36,8 @@ std::string word(const std::string& text) {
   return result;
 }
 
-// Returns the beginning of a text: an exception can fill pages, and step names are limited.
+// Returns the first kMaxCharacters characters of a string. The text of an exception can fill pages,
+// and step names are limited.
 std::string beginning(const std::string& text) {
   constexpr std::size_t kMaxCharacters = 500;
   std::size_t end = 0;
@@ -47,8 +48,8 @@ std::string beginning(const std::string& text) {
   return end == text.size() ? text : text.substr(0, end) + "...";
 }
 
-// Numbers the events of one stream. A number is reused once nothing waits for its event, so that
-// all iterations of a loop have equal numbers.
+// Numbers the events of one stream. Reuses a number once nothing waits for its event, so all
+// iterations of a loop have equal numbers.
 class EventSlots {
  public:
   std::uint32_t take() {
@@ -64,11 +65,11 @@ class EventSlots {
 
  private:
   std::vector<bool> taken_;       // [slot - 1]
-  std::uint32_t first_free_ = 0;  // no index below is free
+  std::uint32_t first_free_ = 0;  // all slots below this index are taken
 };
 
-// Names of the keys in the store. Names stay distinct even if word() cuts or replaces the
-// characters in which the keys differ.
+// Names of the keys in the store. Keys get distinct names even if word() cuts or replaces the
+// characters in which they differ.
 class KeyNames {
  public:
   const std::string& name(const std::string& key) {
@@ -130,8 +131,8 @@ class StepNumbers {
   std::unordered_map<std::string, std::uint32_t> numbers_;
 };
 
-// Everything that decides a step of a common kind, in numbers. So a step is made once, although
-// its entry comes thousands of times.
+// Numbers that determine a step of a common kind. With this key, a step is made once even if its
+// entry occurs thousands of times.
 using StepKey = std::array<std::uint64_t, 7>;
 
 struct StepKeyHash {
@@ -158,7 +159,7 @@ std::uint64_t bits_of(std::initializer_list<bool> flags) {
   return bits;
 }
 
-// Data shared by all ranks.
+// Steps and names that all ranks share.
 struct JobNames {
   StepNumbers steps;
   std::set<std::pair<std::uint32_t, std::size_t>> unmatched;
@@ -196,7 +197,7 @@ class RankSteps {
     std::uint32_t shared = kNotSaid;
     std::uint32_t slot = 0;
     std::uint32_t stream = kNotSaid;  // stream of an event of the user: index in streams_
-    std::uint32_t works = 0;          // number of works that still have a wait
+    std::uint32_t works = 0;          // number of its works with a wait to come
   };
   // The index of a signal or an entry, or kNotSaid.
   struct Index {
@@ -215,8 +216,8 @@ class RankSteps {
   void name_streams();
   void find_last_uses();
   const std::vector<std::int64_t>& waited_for_by(std::size_t i, PendingWorks& pending);
-  // Returns the work of a call. A call that nothing in the record waits for gets a negative number,
-  // derived from its entry, because a barrier may still wait for the call.
+  // Returns the work of a call. If nothing in the record waits for the call, returns a negative
+  // number derived from its entry, because a barrier may still wait for the call.
   std::int64_t work_of(std::size_t i) const {
     return entry(i).work >= 0 ? entry(i).work : -1 - static_cast<std::int64_t>(i + 1);
   }
@@ -232,7 +233,7 @@ class RankSteps {
     if (is_new) known->second = names_.steps.number(make());
     add_number(known->second);
   }
-  // Returns the first two words of a key: the step that step() returns.
+  // Returns a key whose first two words identify the step that step() returns.
   static StepKey key_of(StepKind kind, const RecordEntry& from, std::uint64_t flags) {
     constexpr unsigned kFlags = 8;
     const std::uint64_t all = 2 * flags + (from.later ? 1 : 0);
@@ -291,15 +292,16 @@ class RankSteps {
   std::set<std::int64_t> abandoned_;           // works whose wait timed out at exit
   NumberTable<Index> last_wait_;               // entry of the last wait for each work
   std::vector<std::int64_t> before_;           // result of waited_for_by()
-  // [entry that records an event]: entry of the last wait for this recording
+  // by entry that records an event: entry of the last wait for this recording
   std::unordered_map<std::size_t, std::size_t> last_use_;
   std::vector<Signal> signals_;
   NumberTable<Index> works_;  // signals of pending works
-  // (signal, waiting stream), of signals with pending works
+  // (signal, stream that waits for it), for signals with pending works
   std::set<std::pair<std::uint32_t, std::uint32_t>> waited_;
   // [event]: its signal, and the entry that records the event.
   std::unordered_map<std::uint32_t, std::pair<Signal, std::size_t>> events_;
-  // [group]: its channels with calls, with the setting of p2p as in HostStep::number.
+  // [group]: the channels that the rank has called; for each, the setting of p2p as in
+  // HostStep::number.
   std::map<std::uint32_t, std::map<std::uint32_t, std::int64_t>> called_;
   std::pair<std::uint32_t, std::uint32_t> last_called_{kNotSaid, kNotSaid};  // group, channel
   std::map<std::uint32_t, EventSlots> channel_slots_;
@@ -433,7 +435,8 @@ void RankSteps::add_kernels(const RecordEntry& from) {
 // ---------------------------------------------------------------------------------------------
 // Calls
 
-// Adds the call of entry `i`, or its batch. Returns the index of the last entry that was added.
+// Adds the call of entry `i`, or the whole batch of the call. Returns the index of the last entry
+// added.
 std::size_t RankSteps::add_call(std::size_t i) {
   const RecordEntry& from = entry(i);
   if (nccl(from) && from.batch != kNotSaid) return add_batch(i);
@@ -517,8 +520,8 @@ HostCall RankSteps::call_of(const RecordEntry& from, bool batched) {
   }
   const std::int64_t filled = nccl(from) ? -1 : programs_.channels.bytes_of_root(from);
   if (filled >= 0 && filled != from.bytes) {
-    // The call completes like a call of the root's size. The types differ, so that the mismatch is
-    // reported.
+    // The call completes like a call of the root's size. Distinct types make the run report the
+    // mismatch.
     call.type += " of " + std::to_string(from.bytes) + " B";
     call.bytes = filled;
   }
@@ -530,8 +533,8 @@ HostCall RankSteps::call_of(const RecordEntry& from, bool batched) {
   return call;
 }
 
-// Returns the other rank of a call. A root is a position, because all ranks name the same root. The
-// peer of a send or recv is a distance from this rank.
+// Returns the other rank of a call: for a root, its position in the list, which is the same on all
+// ranks; for the peer of a send or recv, its distance from this rank.
 RecordPeer RankSteps::peer_of(const HostCall& call, std::uint32_t rank) const {
   const auto& list = *programs_.channels.all()[call.channel].list_of(rank_);
   const auto position = [&](std::uint32_t wanted) {
@@ -542,8 +545,8 @@ RecordPeer RankSteps::peer_of(const HostCall& call, std::uint32_t rank) const {
   return {RecordPeer::Kind::kDistance, (position(rank) + size - position(rank_)) % size};
 }
 
-// Adds the calls of an all_to_all: a send to each member and a recv from each member, as in NCCL
-// and gloo. So the run finds mismatched splits.
+// Adds the calls of an all_to_all to `made`: a send to each member and a recv from each member, as
+// in NCCL and gloo. This lets the run find mismatched splits.
 void RankSteps::add_splits(const RecordEntry& from, HostStep& made) {
   const auto& members = record_.groups[from.group].ranks;
   const std::size_t count = members.size();
@@ -565,7 +568,7 @@ void RankSteps::add_splits(const RecordEntry& from, HostStep& made) {
   });
 }
 
-// Adds one step with the calls of `entries`, and what follows it.
+// Adds the step `made`, which has the calls of `entries`, and the steps that end these calls.
 void RankSteps::add_calls(HostStep made, const RecordEntry& from,
                           std::span<const std::size_t> entries) {
   if (made.calls.empty()) return;
@@ -580,7 +583,8 @@ void RankSteps::add_calls(HostStep made, const RecordEntry& from,
   add_end_of_calls(channel, shared, from, entries);
 }
 
-// Returns the step of calls with the fields that all calls have, and marks its channels as used.
+// Fills in the fields that all steps of calls have, and marks their channels as used. Returns the
+// step.
 HostStep RankSteps::finished(HostStep made, const RecordEntry& from, bool sync) {
   for (const HostCall& call : made.calls) {
     Channel& channel = programs_.channels.all()[call.channel];
@@ -592,12 +596,13 @@ HostStep RankSteps::finished(HostStep made, const RecordEntry& from, bool sync) 
   made.shared = made.calls.front().shared;
   made.blocking = sync;
   made.assumed = record_.waits_assumed && !nccl(from) && from.operation != Operation::kBarrier;
-  // gloo copies tensors of a device to the host once the current stream has reached the call.
+  // gloo copies device tensors to the host once the current stream has reached the call.
   if (nccl(from) || copies_to_host(from)) made.stream = streams_[from.stream];
   return made;
 }
 
-// Notes that the rank calls a group of NCCL, whose channels its destroy ends.
+// Notes that the rank calls a group under NCCL's rules. Destroying the group ends the noted
+// channels.
 void RankSteps::note_called(std::uint32_t group, std::uint32_t channel, std::uint32_t shared) {
   if (last_called_ == std::pair(group, channel)) return;
   last_called_ = {group, channel};
@@ -610,8 +615,9 @@ void RankSteps::note_called(std::uint32_t group, std::uint32_t channel, std::uin
   }
 }
 
-// Adds what follows the calls of `entries`. If an entry of the record waits for the calls, adds the
-// record of their event. If they are synchronous calls of NCCL, adds the wait at their end.
+// Adds the steps that end the calls of `entries`. If some entry of the record waits for the calls,
+// adds a step that records their event. If they are synchronous calls of NCCL, adds the wait at
+// their end.
 void RankSteps::add_end_of_calls(std::uint32_t channel, std::uint32_t shared,
                                  const RecordEntry& from, std::span<const std::size_t> entries) {
   bool sync = false;
@@ -704,7 +710,8 @@ void RankSteps::add_event(const RecordEntry& from, std::size_t i) {
   events_[from.event] = {signal, i};
 }
 
-// Adds a wait for an event; a wait for an event that was never recorded has no effect.
+// Adds a wait for an event. Adds nothing if the event was never recorded, as CUDA does not wait
+// then.
 void RankSteps::add_event_wait(const RecordEntry& from, std::size_t i) {
   const auto found = events_.find(from.event);
   if (found == events_.end()) return;
@@ -730,7 +737,7 @@ void RankSteps::add_new_group(const RecordEntry& from) {
       call.channel = clash->second;
       call.type = "ranks";
       for (const std::uint32_t rank : group.ranks) call.type += " " + std::to_string(rank);
-      call.bytes = from.group + 1;  // makes the sizes differ, because gloo does not compare types
+      call.bytes = from.group + 1;  // sizes must differ, because gloo does not compare types
       programs_.channels.all()[call.channel].used = true;
       made.channel = call.channel;
       made.calls.push_back(std::move(call));
@@ -761,9 +768,9 @@ void RankSteps::add_store_barrier(const RecordEntry& from) {
   add(std::move(made));
 }
 
-// Adds the ends of the communicators of NCCL that destroy_process_group destroys: those of its
-// group, or of all groups if it is the world group, in descending order of their names as text.
-// gloo's groups end with their last reference; the recorder has their waits.
+// Adds the destroys of the NCCL communicators that destroy_process_group ends: those of its group
+// or, for the world group, of all groups, in descending order of their names as text. gloo's groups
+// end with their last reference; the recorder writes the waits at their ends.
 void RankSteps::add_destroy(const RecordEntry& from) {
   const RecordGroup& group = record_.groups[from.group];
   const bool all = group.ranks.size() == record_.ranks.size() && group.name == "0";
@@ -789,7 +796,7 @@ void RankSteps::add_destroy_of(std::uint32_t group, const RecordEntry& from) {
   last_called_ = {kNotSaid, kNotSaid};
 }
 
-// Adds a store step. A loop of adds of 0 polls a counter: the step ends once ranks have added to
+// Adds a store step. A loop of adds of 0 polls a counter; such a step ends once ranks have added to
 // the key as often as the last read showed.
 void RankSteps::add_store(std::size_t i) {
   const RecordEntry& from = entry(i);
@@ -807,7 +814,7 @@ void RankSteps::add_store(std::size_t i) {
 }
 
 void RankSteps::add_end() {
-  constexpr std::int64_t kKilledStatus = 137;  // that a shell reports for SIGKILL
+  constexpr std::int64_t kKilledStatus = 137;  // the exit status that a shell reports for SIGKILL
   const bool killed = own_.end.kind == RecordEnd::Kind::kKilled;
   if (killed || own_.end.kind == RecordEnd::Kind::kRaised ||
       own_.end.kind == RecordEnd::Kind::kExited) {
@@ -825,7 +832,7 @@ void RankSteps::add_end() {
     made.place = own_.end.place;
     add(std::move(made));
   } else if (own_.end.kind == RecordEnd::Kind::kCut && own_.end.cut == RecordEnd::Cut::kQuiescent) {
-    // The rank did not continue, whatever its earlier steps do.
+    // Blocks the rank here in any interleaving, because the recorded rank did not continue.
     HostStep made;
     made.kind = StepKind::kGet;
     made.name = name_of_last_wait();
@@ -834,7 +841,7 @@ void RankSteps::add_end() {
   }
 }
 
-// Names what a quiescent rank waits for if no call of another rank can end the wait.
+// Names the last step of a quiescent rank, a wait that no call of another rank can end.
 std::string RankSteps::name_of_last_wait() const {
   const auto last = std::find_if(own_.entries.rbegin(), own_.entries.rend(), [](const auto& entry) {
     return !entry.later && entry.kind != EntryKind::kNote;
@@ -860,7 +867,7 @@ std::uint32_t RecordPeer::of(std::uint32_t rank, const std::vector<std::uint32_t
 
 namespace {
 
-// Adds a channel for each key under which ranks create different groups.
+// Adds a channel for each new_group key under which ranks create different groups.
 NewGroupClashes add_clashes(const Record& record, RecordRules rules, Channels& channels) {
   NewGroupClashes clashes;
   Channel clash;

@@ -16,8 +16,8 @@ namespace pipesim::models {
 /// Name of the last step of a rank whose record ends while it waits.
 inline constexpr const char* kEndOfRecord = "end of the record";
 
-/// The other rank of a call, relative to the channel's list that contains the calling rank. So
-/// ranks with equal programs have equal peers.
+/// The other rank of a call, relative to the channel's list that contains the calling rank. This
+/// makes the peers of ranks with equal programs equal.
 struct RecordPeer {
   enum class Kind : std::uint8_t { kNone, kPosition, kDistance, kAny };
   Kind kind = Kind::kNone;
@@ -30,7 +30,7 @@ struct RecordPeer {
 struct HostCall {
   Operation operation = Operation::kAllReduce;
   std::uint32_t channel = kNotSaid;
-  // Channel of its group, if a parameter chooses between `channel` and this one.
+  // The group's channel, if parameter p2p chooses between `channel` and this channel.
   std::uint32_t shared = kNotSaid;
   RecordPeer peer;
   std::int64_t bytes = 0;
@@ -59,7 +59,7 @@ struct HostStep {
   Kind kind = Kind::kCalls;
   bool later = false;    // whether the step comes from a call that add_later_calls() added
   bool blocking = true;  // for a call: whether the host waits for it
-  bool assumed = false;  // whether the step belongs to an assumed wait, which was not recorded
+  bool assumed = false;  // whether the step belongs to an assumed wait; dumps record no waits
   std::uint32_t place = kNotSaid;  // index in Record::places
   std::string thread;              // thread name; empty: the main thread
   // Channel of kCreate and kSplit, or of the calls whose stream this step uses.
@@ -70,33 +70,34 @@ struct HostStep {
   // parameter p2p under which the step exists, 0: both, 1: pair, 2: group.
   std::int64_t number = 1;
   std::string name;    // name of an event, a key or an exception
-  std::string stream;  // stream, if no channel determines the stream
+  std::string stream;  // stream name, if no channel determines the stream
   std::vector<HostCall> calls;
 };
 
 /// All programs. Equal steps share a number.
 struct HostPrograms {
   RecordRules rules = RecordRules::kOwn;
-  bool device = false;  // whether NCCL does some of the calls, on devices
+  bool device = false;  // whether devices run some of the calls, under NCCL's rules
   Channels channels;
   std::vector<HostStep> steps;
-  // Step numbers in program order, once for equal programs, in the order of their first ranks.
+  // Each distinct program, as step numbers in program order. Programs are sorted by their first
+  // ranks.
   std::vector<std::vector<std::uint32_t>> programs{};
   std::vector<std::uint32_t> ranks{};  // [rank]: index in `programs`
-  // If requested, [rank]: the entry of each step of its program; for a batch, its first entry;
-  // kNotSaid: the end of the rank.
+  // If requested, [rank]: the entry of each step of its program. A batch has its first entry; the
+  // end of the rank has kNotSaid.
   std::vector<std::vector<std::uint32_t>> entries{};
   bool has_pairs = false;  // whether parameter p2p chooses the channel of some sends
   bool has_kernels = false;
   bool destroys = false;  // whether some rank destroys a group of NCCL
-  bool lazy = true;       // under NCCL: whether no group initialized its communicator when created
+  bool lazy = true;  // under NCCL: whether no group initializes its communicator at its creation
 
   const std::vector<std::uint32_t>& program_of(std::uint32_t rank) const {
     return programs[ranks[rank]];
   }
 };
 
-/// Returns the channels of a record, except that of the store.
+/// Returns the channels of a record, except the channel of the store.
 Channels channels_of(const Record& record, RecordRules rules);
 
 HostPrograms host_programs(const Record& record, RecordRules rules, bool with_entries = false);

@@ -21,14 +21,15 @@ using Meetings = std::map<std::pair<std::uint32_t, std::int64_t>, std::vector<Ar
 
 Meetings meetings_of(const Record& record);
 
-/// Returns only the meetings whose calls come from several lines, or pass splits: all others of a
-/// long record need no comparison.
+/// Returns only the meetings whose calls come from several lines or pass splits. No other meeting
+/// of a long record needs a comparison.
 Meetings uneven_meetings_of(const Record& record);
 
-/// Whether operation, bytes, type and root agree.
+/// Whether the two calls have equal operations, bytes, types and roots.
 bool same_signature(const RecordEntry& a, const RecordEntry& b);
 
-/// Whether one of the two sides is only the root. Programs often give the root its own line.
+/// Whether one of the two sides consists of the root alone. Programs often give the root its own
+/// line.
 bool is_root_alone(const std::vector<Arrival>& first, const std::vector<Arrival>& second);
 
 }  // namespace pipesim::models

@@ -1,4 +1,5 @@
-// Values by numbers that mostly count up from 0 or 1, as works and sequence numbers do.
+// A table of values by number, for numbers that mostly count up from 0 or 1, as works and sequence
+// numbers do.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,7 @@ class NumberTable {
       if (found != others_.end()) return found->second;
     }
     if (index < dense_.size()) return dense_[index];
-    // A number far above all others would make a large array of unset values.
+    // A number far above all others would need a large array of mostly unset values.
     constexpr std::size_t kMinSize = 64;
     if (index > 2 * dense_.size() + kMinSize) return others_[number];
     dense_.resize(index + 1);

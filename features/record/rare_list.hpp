@@ -8,7 +8,8 @@
 
 namespace pipesim::models {
 
-/// A list in the space of a pointer: a long record has millions of entries, and few have lists.
+/// A list of the size of a pointer. A long record has millions of entries, and few entries have
+/// lists.
 template <typename T>
 class RareList {
  public:

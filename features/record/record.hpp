@@ -48,17 +48,17 @@ struct RecordFrame {
 /// Returns the text of a list of ranks: "rank 3", "ranks 0, 4..7".
 std::string rank_list_text(const std::vector<std::uint32_t>& ranks);
 
-/// The backend whose rules decide the waits. kOwn: each group's own backend.
+/// The backend whose rules decide the waits. kOwn: the backend of each group.
 enum class RecordRules : std::uint8_t { kGloo, kNccl, kOwn };
 
-/// A process group. Groups in files of different machines are one group if their names and ranks
-/// agree.
+/// A process group. Groups in the files of different ranks are one group if their names, ranks and
+/// backends agree.
 struct RecordGroup {
   OutsideText name;                  // name in torch: "0", "11"
   std::vector<std::uint32_t> ranks;  // members in the order of their group ranks
   OutsideText description;           // description in torch: "mesh_tp"; may be empty
-  std::uint32_t place = kNotSaid;    // line that created it, in Record::places
-  bool init_at_once = false;         // whether NCCL initializes its communicator at once
+  std::uint32_t place = kNotSaid;    // line that created the group, in Record::places
+  bool init_at_once = false;         // whether NCCL initializes its communicator at creation
   bool nccl = false;                 // whether its backend is NCCL; otherwise gloo
 
   /// Returns the index of `rank` in `ranks`, or kNotSaid.
@@ -69,7 +69,8 @@ struct RecordGroup {
   }
 };
 
-/// A line of a rank's file, except definitions. A long record has millions, so flags are bits.
+/// A line of a rank's file, except definitions. A long record has millions of entries, so flags are
+/// bits.
 struct RecordEntry {
   enum class Kind : std::uint8_t {
     kInit,
@@ -96,7 +97,7 @@ struct RecordEntry {
   Kind kind = Kind::kNote;
   Operation operation = Operation::kAllReduce;  // kCall
   bool sync : 1 = false;                        // whether the call waits for its own completion
-  bool blocks_host : 1 = false;  // whether the host waits, although the backend is NCCL
+  bool blocks_host : 1 = false;  // whether the host waits although the backend is NCCL
   bool on_device : 1 = false;    // kCall of gloo: whether its tensors are on the device
   bool made_up : 1 = false;      // whether its result is made up
   bool later : 1 = false;        // whether add_later_calls() added it
@@ -104,17 +105,17 @@ struct RecordEntry {
   bool any_source : 1 = false;   // whether it is a recv from any source
   bool read_made_up : 1 =
       false;                 // kNote: whether it reads a made-up value, of a call of `bytes` bytes
-  bool never : 1 = false;    // kPoll: whether it never returns true
+  bool never : 1 = false;    // kPoll: whether it never returned true
   bool at_exit : 1 = false;  // kWait: whether it runs at the exit of the process or of its group
   bool differs : 1 = false;  // kStoreSet: whether another rank had set another value
-  bool outside : 1 = false;  // kStoreGet: whether it stands for work outside torch.distributed
+  bool outside : 1 = false;  // kStoreGet: whether it represents work outside torch.distributed
   bool timed_out : 1 = false;  // kWait, kStoreGet: whether the host gave up waiting
   bool store_barrier : 1 =
       false;  // kNewGroup, kInit: whether it ends in a store barrier of all ranks
   std::uint32_t place = kNotSaid;   // index in Record::places
   std::uint32_t frame = kNotSaid;   // innermost frame, in Record::frames
   std::uint32_t group = kNotSaid;   // index in Record::groups
-  std::uint32_t parent = kNotSaid;  // kNewGroup: group whose communicator it is split from
+  std::uint32_t parent = kNotSaid;  // kNewGroup: group whose communicator is split
   std::uint32_t thread = kNotSaid;  // name in Record::texts; kNotSaid: the main thread
   std::uint32_t stream = 0;         // index in RankRecord::streams; 0: the default stream
   std::uint32_t event = kNotSaid;   // index in RankRecord::events
@@ -153,7 +154,7 @@ struct RecordStream {
   std::uint32_t device = 0;
 };
 
-/// An answer that the environment gave and another run can get otherwise: a comparison with a
+/// An answer that the environment gave and that can differ in another run: a comparison with a
 /// clock, a random number, a queue, the order of two accesses to a key or a file.
 struct FreeAnswer {
   std::uint32_t kind = kNotSaid;  // in Record::texts
@@ -164,9 +165,9 @@ struct FreeAnswer {
 struct RankRecord {
   std::vector<RecordStream> streams;   // all streams; the first one is the default stream
   std::vector<OutsideText> events;     // event names
-  std::vector<std::uint32_t> defined;  // groups, in the order in which this rank learned of them
+  std::vector<std::uint32_t> defined;  // groups, in the order of the rank's file
   std::vector<RecordEntry> entries;
-  std::vector<FreeAnswer> free_answers;  // those without an entry
+  std::vector<FreeAnswer> free_answers;  // free answers that have no entry
   RecordEnd end;
 };
 
@@ -186,7 +187,7 @@ struct Record {
   std::vector<OutsideText> texts;
   std::vector<RankRecord> ranks;
 
-  /// Whether a group, or the script itself, is under NCCL's rules, so that a device does the calls.
+  /// Whether some group, or the script itself, is under NCCL's rules, so that devices run calls.
   bool uses_nccl(RecordRules rules) const;
 
   /// Returns the text of an entry's place; empty if it has none.

@@ -23,7 +23,7 @@ using Ranks = std::vector<std::uint32_t>;
 // Maximum number of findings per kind; more would show nothing new.
 constexpr std::size_t kMaxFindings = 5;
 
-// A variant of one new_group call: its group, the ranks that make it, and its line.
+// A variant of one new_group call: its group, the ranks that make this call, and their line.
 struct NewGroup {
   std::uint32_t group = 0;
   std::uint32_t place = 0;
@@ -172,7 +172,7 @@ std::string cut_text(const Record& record, RecordEnd::Cut cut) {
   return "nothing could be delivered any more";
 }
 
-// Reports the values above the limit, and the limit that all calls of the record need.
+// Describes the values that `--limit` left out, and the limit that would exchange all of them.
 std::string cut_values_text(const Record& record) {
   if (record.limit == 0) return "values above --limit were not exchanged";
   std::int64_t largest = 0;

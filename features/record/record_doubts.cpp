@@ -24,9 +24,9 @@ RecordDoubts record_doubts(const Record& record, RecordRules rules,
                            std::vector<std::string> basis) {
   RecordDoubts doubts;
   doubts.rests_on = std::move(basis);
-  // In the scenario, all calls of a rank are one program, in the recorded order. Other orders are
-  // not checked, so a hang may exist in the recorded order only. Ranks that were quiescent in the
-  // recorded run hang in this order.
+  // The scenario has all calls of a rank in one program, in the recorded order. A hang may exist
+  // only in this order, because no other order of the threads is checked. Ranks that were quiescent
+  // in the recorded run hang in this order.
   std::vector<std::string> threads = threads_that_race(record, rules);
   const bool race = !threads.empty();
   if (race) doubts.proved = "several threads call, in an unknown order";
@@ -101,8 +101,8 @@ RecordDoubts record_doubts(const Record& record, RecordRules rules,
     std::move(set_twice.begin(), set_twice.end(), std::back_inserter(doubts.rests_on));
   }
   if (!has_any_source(record, rules)) return doubts;
-  // In a scenario under gloo's rules, a recv from any source takes any matching send, and all of
-  // these sends are tried.
+  // Under gloo's rules, a recv from any source takes any matching send of the scenario, and check
+  // tries all of these sends.
   std::erase(doubts.rests_on, kAnySourceBasis);
   if (may_overtake_recvs(record)) {
     doubts.proved = "recvs may be served in another order";

@@ -54,8 +54,8 @@ std::vector<CallsMade> called_by(const Record& record) {
   return called;
 }
 
-// Returns a list for each group: the members whose RankRecord satisfies `is_meant`. In most jobs
-// the lists are empty, which saves work for each call.
+// Returns a list for each group: the members whose RankRecord satisfies `is_meant`. The lists are
+// empty in most jobs, which makes the tests of each call cheap.
 template <typename IsMeant>
 std::vector<std::vector<std::uint32_t>> members_that(const Record& record,
                                                      const IsMeant& is_meant) {
@@ -70,8 +70,8 @@ std::vector<std::vector<std::uint32_t>> members_that(const Record& record,
   return result;
 }
 
-// Returns `entry`, a call of another rank, as a rank that lacks the call would make it:
-// synchronous, without place, work and batch.
+// Returns the call `entry` as a rank that lacks it would make it: synchronous, without place, work
+// and batch.
 RecordEntry later(RecordEntry entry) {
   entry.place = kNotSaid;
   entry.frame = kNotSaid;
@@ -126,8 +126,8 @@ std::size_t drop_calls_after_cuts(Record& record) {
   if (!any) return 0;
   std::vector<CallsMade> called = called_by(record);
   const auto cut_members = members_that(record, is_cut_short);
-  // [collective]: whether a member whose record was cut lacks the call. A cache: each member of the
-  // group needs the answer.
+  // [collective]: whether a member whose record was cut lacks the call. A cache, because each
+  // member of the group asks.
   std::map<std::pair<std::uint32_t, std::int64_t>, bool> lacked;
   const auto is_lacked = [&](std::uint32_t group, std::int64_t number) {
     if (cut_members[group].empty()) return false;
@@ -173,8 +173,8 @@ void add_later_calls(Record& record) {
   if (std::none_of(record.ranks.begin(), record.ranks.end(), stands_still)) return;
   std::vector<CallsMade> called = called_by(record);
   const auto still_members = members_that(record, stands_still);
-  // Calls that were already added to the members that lack them. All members of a group make a
-  // call, but only the first member adds it.
+  // Collectives, groups and splits whose missing calls were already added. All members of a group
+  // make a call, but only the first member needs to add it for the others.
   std::set<std::pair<std::uint32_t, std::int64_t>> asked;
   std::set<std::uint32_t> asked_groups;
   std::map<std::uint32_t, std::size_t> asked_splits;
@@ -240,7 +240,7 @@ std::set<std::pair<std::uint32_t, std::size_t>> unmatched_messages(const Record&
   std::set<std::tuple<std::uint32_t, std::int64_t, std::uint32_t>> from_any;
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     const std::vector<RecordEntry>& entries = record.ranks[rank].entries;
-    std::optional<std::set<std::int64_t>> waited;  // most records have no such message
+    std::optional<std::set<std::int64_t>> waited;  // few records need it
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const RecordEntry& entry = entries[i];
       const bool counts = entry.kind == EntryKind::kCall && !is_collective(entry.operation) &&

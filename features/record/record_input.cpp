@@ -46,8 +46,7 @@ std::vector<std::string> rank_files(const std::string& folder, const RankOf& ran
   return paths;
 }
 
-// Returns the files of the ranks, as of a record that `pipesim record` wrote, from the notes of
-// `pipesim attach`.
+// Converts the notes of `pipesim attach` to the ranks' files of a record.
 std::vector<formats::RecordText> attached_files(const std::string& folder,
                                                 const std::vector<std::string>& paths,
                                                 const Console& console) {

@@ -1,4 +1,4 @@
-// Records as scenarios: folders that `pipesim record` wrote.
+// Reads records as scenarios: folders that `pipesim record` or `pipesim attach` wrote.
 #pragma once
 
 #include <memory>
@@ -16,21 +16,21 @@
 
 namespace pipesim::app {
 
-/// Whether the path holds a record rather than dumps.
+/// Whether `path` is a record rather than dumps: a folder with record.json, or this file.
 bool has_record(const std::string& path);
 
 /// Returns the folder of a record, given the folder or the file that describes the record.
 std::string record_folder(const std::string& path);
 
-/// A record, its own findings, and its scenario.
+/// A record, the mistakes that it shows, and its scenario.
 class RecordInput : public ForeignJob {
  public:
   /// Reads the files of the folder. Throws FileError and InputError; prints mistakes in the files,
   /// then throws ReportedMistakes.
   RecordInput(const std::string& path, const Console& console);
 
-  /// Takes a record that was made from other data in the folder `path`. `basis` has the assumptions
-  /// of the verdict, as sentences without periods.
+  /// Takes a record that was made from other data in the folder `path`. `basis` has the verdict's
+  /// assumptions, each a sentence without its period.
   RecordInput(std::string path, models::Record record, std::vector<std::string> basis);
 
   const models::Record& record() const { return *record_; }
@@ -47,13 +47,13 @@ class RecordInput : public ForeignJob {
   /// Returns the scenario of `record`, a variant of this record.
   std::string scenario_of(const models::Record& record, const std::string& rules) const;
 
-  /// Returns the rules named `rules`; see scenario().
+  /// Returns the rules named `rules`, an argument of scenario().
   static models::RecordRules rules_of(const std::string& rules);
 
  private:
   std::string path_;
   std::shared_ptr<const models::Record> record_;
-  std::vector<std::string> basis_;  // assumptions of the verdict, as sentences
+  std::vector<std::string> basis_;  // assumptions of the verdict, each a sentence
 };
 
 /// Returns the scenario of the record in the folder `path`, for `pipesim import record`.

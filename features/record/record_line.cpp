@@ -9,7 +9,7 @@ using Kind = RecordField::Kind;
 
 }  // namespace
 
-// Reads the parts of a line. Each function returns false at anything unusual.
+// Reads the parts of a line. Each reading function returns false if the next part is not plain.
 class LineParts {
  public:
   explicit LineParts(std::string_view line) : at_(line.data()), end_(line.data() + line.size()) {}
@@ -38,7 +38,7 @@ class LineParts {
   }
 
   bool integer(std::int64_t& value) {
-    constexpr std::ptrdiff_t kMaxDigits = 18;  // fit in 64 bits
+    constexpr std::ptrdiff_t kMaxDigits = 18;  // this many digits fit in 64 bits
     const bool negative = take('-');
     const char* const first = at_;
     const char* at = at_;
@@ -141,7 +141,8 @@ void RecordLine::read(const YamlValue& object) {
     } else if (truth) {
       field.kind = *truth ? Kind::kTrue : Kind::kFalse;
     }
-    // find() skips the last fields of a long line: such lines have unknown keys, and are reported.
+    // find() does not see fields beyond kMaxFields. Such a line has unknown keys, which are
+    // reported.
     if (fields_.size() < kMaxFields) {
       add(field);
     } else {

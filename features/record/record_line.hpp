@@ -12,14 +12,14 @@
 
 namespace pipesim::formats {
 
-/// A field of a line. Texts are parts of the line, or of the document.
+/// A field of a line. `key` and `text` point into the line or its document.
 struct RecordField {
   enum class Kind : std::uint8_t { kText, kInteger, kTrue, kFalse, kIntegers, kOther };
 
   std::string_view key;
   Kind kind = Kind::kOther;
   bool is_known = false;    // whether find() was asked for the key
-  std::uint8_t same = 0;    // number of the field before it with the same slot; 0: none
+  std::uint8_t same = 0;    // number of the previous field with the same slot; 0: none
   std::uint32_t first = 0;  // kIntegers: [first, end) in RecordLine::integers()
   std::uint32_t end = 0;
   std::int64_t integer = 0;  // kInteger
@@ -31,7 +31,7 @@ class LineParts;
 
 class RecordLine {
  public:
-  /// Reads a line. Returns false if it is not such an object; then read() has to read it.
+  /// Reads a line. Returns false if the line is not a plain object; read() then reads its document.
   bool read_plain(std::string_view line);
   /// Takes the fields from the document of a line.
   void read(const YamlValue& object);

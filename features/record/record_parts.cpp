@@ -14,8 +14,8 @@ namespace {
 using EntryKind = RecordEntry::Kind;
 using PartKind = RecordedPart::Kind;
 
-// Returns the kind of part that a function's name tells, such as "forward_step". Names with both
-// words, such as "forward_backward_func", tell nothing.
+// Returns the kind of part that a function's name implies, such as "forward_step". Returns nullopt
+// for names with both words, such as "forward_backward_func", and with neither.
 std::optional<PartKind> kind_of_name(const std::string& name) {
   const auto contains = [&](const char* word) { return name.find(word) != std::string::npos; };
   const bool forward = contains("forward");
@@ -42,7 +42,7 @@ class PartFinder {
       in_backward_ = !in_backward_;
       const bool begins = in_backward_;
       if (begins) add_kernels(i, PartKind::kForward);
-      if (begins && has_marks_) open_.reset();  // the part before is a backward of its own
+      if (begins && has_marks_) open_.reset();  // the open part is another backward
       result_.of_entry[i] = continue_with(PartKind::kBackward, entry);
       if (!begins) add_kernels(i, PartKind::kBackward);
       has_marks_ = true;
@@ -73,7 +73,7 @@ class PartFinder {
     result_.of_kernels[i] = continue_with(kind, own_.entries[i]);
   }
 
-  // Returns the open part if it is of `kind`; else opens the next part.
+  // Returns the open part if its kind is `kind`; else opens a new part.
   std::uint32_t continue_with(PartKind kind, const RecordEntry& entry) {
     if (open_ != kind) {
       open_ = kind;
@@ -85,7 +85,7 @@ class PartFinder {
     return static_cast<std::uint32_t>(result_.all.size() - 1);
   }
 
-  // Returns the kind of the innermost function on the entry's stack whose name tells one.
+  // Returns the kind of the innermost function on the entry's stack whose name implies a kind.
   std::optional<PartKind> kind_of(const RecordEntry& entry) const {
     for (std::uint32_t at = entry.frame; at != kNotSaid; at = record_.frames[at].up) {
       const RecordFrame& frame = record_.frames[at];
@@ -96,7 +96,7 @@ class PartFinder {
     return std::nullopt;
   }
 
-  // Shapes that precede a tensor are often sent from the same line, so the size counts.
+  // Programs often send a tensor and its shape from the same line, so the size is part of the key.
   using Key = std::tuple<std::uint32_t, Operation, std::uint32_t, std::int64_t>;
   static Key key_of(const RecordEntry& entry) {
     return {entry.place, entry.operation, entry.peer, entry.bytes};
@@ -108,9 +108,9 @@ class PartFinder {
   std::optional<PartKind> open_;  // kind of the last part, if it can continue
   bool has_marks_ = false;        // whether the open part contains marks of a backward
   bool in_backward_ = false;
-  std::set<Key> messages_;  // messages of the open part
+  std::set<Key> messages_;  // calls of the open part
   std::uint32_t iteration_ = 0;
-  std::array<std::uint32_t, 3> counts_{};  // parts of each kind in the iteration
+  std::array<std::uint32_t, 3> counts_{};  // number of parts of each kind in the iteration
 };
 
 }  // namespace

@@ -18,9 +18,9 @@ struct RankParts {
 };
 
 /// Finds the parts of a rank. A backward is between its marks, or below a function whose name
-/// contains "backward"; a forward is below a function whose name contains "forward", or consists of
-/// the kernels right before a backward. A message that repeats one of the part begins the next part
-/// of its kind.
+/// contains "backward". A forward is below a function whose name contains "forward", or consists of
+/// the kernels right before a backward. A send or recv that repeats one of the open part begins the
+/// next part of the same kind.
 RankParts rank_parts(const Record& record, std::uint32_t rank);
 
 }  // namespace pipesim::models

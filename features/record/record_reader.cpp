@@ -1,4 +1,4 @@
-// Each line is one object, and its first key gives the kind of line.
+// The reader of records. Each line is one object, and its first key gives the kind of line.
 #include "features/record/record_reader.hpp"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ struct BadLine {
   std::string key;
 };
 
-// Maps of texts that are searched for parts of a line, without a copy.
+// A hash for maps with string keys, so that a lookup by a part of a line needs no copy.
 struct TextHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view text) const {
@@ -61,7 +61,7 @@ struct TextHash {
 };
 using Ids = std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>>;
 
-// Adds texts to Record::texts and returns their indices. Equal texts share an index.
+// Adds strings to Record::texts and returns their indices. Equal strings share an index.
 class TextTable {
  public:
   explicit TextTable(std::vector<models::OutsideText>& texts) : texts_(texts) {}
@@ -90,7 +90,8 @@ class Fields {
     start();
   }
 
-  // Replaces the fields by those of another line. Returns false if read() has to read the line.
+  // Replaces the fields by those of another line. Returns false if the line is not plain; read()
+  // then reads its document.
   bool read_plain(std::string_view line) {
     if (!line_.read_plain(line)) return false;
     start();
@@ -156,7 +157,7 @@ class Fields {
     return result;
   }
 
-  // Reads a text or a list of texts.
+  // Reads a string or a list of strings.
   std::vector<std::string> texts(std::string_view key) {
     const RecordField* const field = find(key);
     if (field == nullptr) return required(key, std::optional<std::vector<std::string>>());
@@ -220,12 +221,12 @@ class Fields {
 
   RecordLine line_;
   std::vector<std::string_view> asked_;
-  std::deque<std::string> changed_;  // texts without the control characters of the line
+  std::deque<std::string> changed_;  // strings whose control characters were replaced
 };
 
 constexpr JsonKind kLineKind = {"a line of a record", models::Code::kRecordLine};
 
-// Reports a text that is not an object with at least one key.
+// Whether the document is an object with at least one key; reports an error if not.
 bool is_object(const YamlDocument& document, Place place, Diagnostics& diagnostics) {
   if (document.root().is_map() && document.root().size() > 0) return true;
   diagnostics.error(place, models::Code::kRecordLine,
@@ -243,7 +244,7 @@ void report(const BadLine& bad, const YamlValue& line, Place place, Diagnostics&
   if (!bad.help.empty()) error.notes.push_back(bad.help);
 }
 
-// Data that the ranks of a record share.
+// Texts, frames, places and groups that the ranks of a record share.
 class Job {
  public:
   explicit Job(Record& record) : record_(record), texts_(record.texts) {}
@@ -264,9 +265,9 @@ class Job {
     return frame == kNotSaid ? kNotSaid : place_of_frame_[frame];
   }
 
-  // Returns the index of a group. `time`: how many groups of this name and these ranks the rank has
-  // created so far. A group that is created after destroy_process_group is a new group and numbers
-  // its calls from the start.
+  // Returns the index of a group. `time`: how many groups with this name and these ranks the rank
+  // has created before. A group that is created again after destroy_process_group is a new group
+  // and numbers its calls from the start.
   std::uint32_t group(models::RecordGroup group, std::uint32_t time) {
     const auto next = static_cast<std::uint32_t>(record_.groups.size());
     const auto [at, is_new] =
@@ -297,10 +298,10 @@ class Job {
       groups_;
 };
 
-// A set of numbers that mostly come in ascending order.
+// A set of numbers that are mostly inserted in ascending order.
 class Works {
  public:
-  // Returns false if the set contains the number.
+  // Returns false if the set already contains the number.
   bool insert(std::int64_t work) {
     if (ascending_.empty() || work > ascending_.back()) {
       ascending_.push_back(work);
@@ -379,7 +380,7 @@ class RankReader {
   RankRecord rank_;
   Ids frames_;  // frames by place id
   Ids groups_;
-  // [name, ranks, whether the backend is NCCL]: number of groups that the rank created.
+  // [name, ranks, whether the backend is NCCL]: number of such groups that the rank has created.
   std::map<std::tuple<std::string, std::vector<std::uint32_t>, bool>, std::uint32_t> made_;
   Ids streams_;
   Ids events_;
@@ -391,7 +392,8 @@ class RankReader {
   bool has_end_ = false;
 };
 
-// Counts the lines that can be entries: the shortest entry has 12 bytes.
+// Returns an upper bound of the number of entries, to reserve memory. The shortest entry has 12
+// bytes.
 std::size_t count_lines(std::string_view text) {
   constexpr std::size_t kShortest = 12;
   std::size_t lines = 0;
@@ -549,7 +551,7 @@ void RankReader::read_end(Fields& fields) {
   rank_.end.place = job_.place_of(rank_.end.frame);
   has_end_ = true;
   if (rank_.end.kind == RecordEnd::Kind::kCut && rank_.end.cut == RecordEnd::Cut::kOutside) {
-    RecordEntry outside;  // what the rank does before its next call
+    RecordEntry outside;  // the work of the rank before its next call
     outside.kind = EntryKind::kStoreGet;
     outside.outside = true;
     outside.text = job_.text("the end of the work outside torch.distributed");
@@ -618,7 +620,7 @@ void RankReader::read_note(Fields& fields, RecordEntry& entry) {
   entry.bytes = fields.integer("bytes", 0, kMaxInteger, 0);
 }
 
-// Reads a free answer. Only its kind and its file decide what the verdict rests on.
+// Reads a free answer. Keeps its kind and its file; the verdict needs no other fields.
 void RankReader::read_ask(Fields& fields) {
   models::FreeAnswer answer;
   answer.kind = job_.text(fields.text("ask", std::nullopt));

@@ -66,8 +66,8 @@ class RecordWriter {
   HostPrograms programs_;
 };
 
-// Whether destroy_process_group of this version of torch aborts NCCL's communicators; else it
-// finalizes them.
+// Whether destroy_process_group of this version of torch aborts NCCL's communicators. Other
+// versions finalize them.
 bool destroy_aborts(const std::string& torch) {
   return torch.starts_with("2.3.") || torch.starts_with("2.4.") || torch.starts_with("2.5.");
 }
@@ -108,7 +108,8 @@ std::string RecordWriter::about() const {
   return text;
 }
 
-// Adds the parameters: only settings that NCCL leaves open, and facts that dumps do not contain.
+// Adds a parameter for each setting that NCCL leaves open, and for each fact that dumps do not
+// contain.
 void RecordWriter::add_parameters(ScenarioText& scenario) const {
   const auto add = [&](const char* name, ScenarioMap fields, const char* about) {
     scenario.add("params", name, std::move(fields.text("about", about)));
@@ -263,7 +264,7 @@ ScenarioMap RecordWriter::action(const HostStep& step, const RankSet& on) const 
 
 ScenarioMap RecordWriter::step(const HostStep& step, const RankSet& on) const {
   ScenarioMap fields = action(step, on);
-  // Steps that belong to a call, such as the record of its event, get no name.
+  // A step that only belongs to a call, such as the record of its event, gets no name.
   if (step.later && (step.kind == StepKind::kCreate || step.kind == StepKind::kSplit)) {
     fields.text("name", "later new_group");
   } else if (step.later && !step.calls.empty()) {
@@ -309,8 +310,8 @@ bool fits(const RankPairs& pairs, const std::function<std::int64_t(std::int64_t)
                      [&](const auto& pair) { return value(pair.first) == pair.second; });
 }
 
-// Returns the peer among `count` ranks as an expression that fits all ranks, or nullopt if there is
-// no such expression.
+// Returns the peer among `count` ranks as an expression that is right for all pairs, or nullopt if
+// there is no such expression.
 std::optional<YamlNode> plain_peer(const RankPairs& pairs, std::int64_t count) {
   const auto [first, peer] = pairs.front();
   const std::int64_t distance = peer - first;
@@ -331,7 +332,8 @@ std::optional<YamlNode> plain_peer(const RankPairs& pairs, std::int64_t count) {
   return std::nullopt;
 }
 
-// Returns the peer in groups of `size` ranks that are `stride` apart, if such an expression fits.
+// Returns the peer as an expression for groups of `size` ranks that are `stride` apart, or nullopt
+// if it is not right for all pairs.
 std::optional<YamlNode> regular_peer(const RankPairs& pairs, const Members& list,
                                      const RecordPeer& peer) {
   const auto size = static_cast<std::int64_t>(list.size());
@@ -354,7 +356,7 @@ std::optional<YamlNode> regular_peer(const RankPairs& pairs, const Members& list
   return YamlNode::value(fmt::format("rank + ({} - {}){}", wanted, own, times));
 }
 
-// Returns the shortest expression of the peer that fits all ranks of `on`.
+// Returns the simplest expression of the peer that is right for all ranks of `on`.
 YamlNode RecordWriter::peer(const HostCall& call, const RankSet& on) const {
   if (call.peer.kind == RecordPeer::Kind::kAny) return YamlNode::text("any");
   const Channel& of = channel(call.channel);

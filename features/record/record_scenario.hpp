@@ -9,9 +9,9 @@
 
 namespace pipesim::formats {
 
-/// Returns the YAML of a record under `rules`. Ranks with equal programs share one program,
-/// repeated steps become loops, and a group is named after the line that created it. `name` is the
-/// name of the scenario, and `doubts` are the uncertainties that `check` reports.
+/// Returns the scenario of a record under `rules`, as YAML. Ranks with equal programs share one
+/// program, repeated steps become loops, and a group is named after the line that created it.
+/// `name` is the name of the scenario, and `doubts` are the uncertainties that `check` reports.
 std::string record_scenario(const models::Record& record, models::RecordRules rules,
                             const std::string& name, const models::RecordDoubts& doubts = {});
 

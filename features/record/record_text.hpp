@@ -1,4 +1,4 @@
-// Texts of reports for the groups, calls and ends of a record.
+// Descriptions of the groups, calls and ends of a record, for reports.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ std::string members_text(std::vector<std::uint32_t> ranks);
 /// [0-3]".
 std::string group_text(const Record& record, std::uint32_t group);
 
-/// Returns a collective call: "all_gather of 8 B, int64", "broadcast of 4 KiB, float32, from rank
+/// Describes a collective call: "all_gather of 8 B, int64", "broadcast of 4 KiB, float32, from rank
 /// 0", "barrier".
 std::string call_text(const Record& record, const RecordEntry& entry);
 

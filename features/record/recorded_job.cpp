@@ -1,5 +1,5 @@
-// A program of the scenario has the steps that host_steps.cpp makes, one by one, so the k-th steps
-// correspond. The scenario only folds loops and names steps.
+// Names the steps of a recorded job. The scenario of a record only folds loops and names steps, so
+// the k-th step of a scenario program is the k-th step that host_steps.cpp makes.
 #include "features/record/recorded_job.hpp"
 
 #include <algorithm>
@@ -82,8 +82,8 @@ class RecordedJob : public Recorded, public RecordedParts {
     const std::lock_guard lock(mutex_);
     constexpr std::string_view kNccl = "nccl ";
     const bool of_nccl = stream.starts_with(kNccl);
-    // The channel of the store exists only if a program uses it. The other channels need no
-    // programs, which take long to make.
+    // The channel of the store exists only if a program uses the store. The other channels are
+    // known without the programs, which take long to build.
     const Channels& known = stream == "store" ? host().channels : this->channels();
     const auto& channels = known.all();
     const auto found = std::find_if(channels.begin(), channels.end(), [&](const Channel& channel) {
@@ -99,8 +99,8 @@ class RecordedJob : public Recorded, public RecordedParts {
     RankSet on;
     bool implied = false;
   };
-  // The program of one rank: the indices of each op's steps, the names of all steps, and the parts
-  // of its training steps.
+  // The program of one rank: the step indices of each op, the names of all steps, and the parts of
+  // its training steps.
   struct Program {
     std::map<std::string, std::vector<std::uint32_t>> steps;
     std::vector<std::string> names;
@@ -126,14 +126,14 @@ class RecordedJob : public Recorded, public RecordedParts {
   const std::vector<HostThread> threads_;
   std::vector<ActorHead> actors_;
   mutable std::mutex mutex_;
-  mutable bool looked_ = false;  // whether `difference_` was computed
+  mutable bool looked_ = false;  // whether `difference_` has been computed
   mutable std::optional<FirstDifference> difference_;
   mutable std::unique_ptr<HostPrograms> host_;  // built when the first name is requested
   mutable std::unique_ptr<Channels> channels_;  // built when the first stream is requested
   mutable std::map<std::uint32_t, Program> programs_;
 };
 
-// Collects the actors of the steps of a rank, in order, without implied actors, which have no
+// Collects the actors of a rank's steps in program order. Skips implied actors, which have no
 // entry.
 void RecordedJob::expand(const std::vector<ProgramStep>& steps, std::uint32_t rank,
                          std::vector<std::uint32_t>& actors) const {
@@ -159,7 +159,7 @@ const RecordedJob::Program& RecordedJob::program(std::uint32_t rank) const {
   for (const HostThread& thread : threads_) expand(thread.program, rank, actors);
   program.names = names_of(rank);
   program.parts = rank_parts(*record_, rank);
-  if (actors.size() != program.names.size()) return program;  // a setting drops steps
+  if (actors.size() != program.names.size()) return program;  // a parameter removes steps
   for (std::uint32_t i = 0; i < actors.size(); ++i) {
     program.steps[actors_[actors[i]].name].push_back(i);
   }
@@ -219,7 +219,7 @@ class EntryNames {
     return found == of_work_.end() ? "" : "wait for " + call(found->second, 1);
   }
 
-  // Names a call. `parts`: number of calls in the step; more than one for a batch.
+  // Names a call, or a batch of calls. `parts`: number of calls in the step.
   std::string call(std::size_t index, std::size_t parts) const {
     const RecordEntry& entry = own_.entries[index];
     const std::string on = " on " + group_text(record_, entry.group);
@@ -241,7 +241,7 @@ class EntryNames {
   const Record& record_;
   const RankRecord& own_;
   const HostPrograms& host_;
-  // [entry]: its number among the sends or recvs of its pair of ranks.
+  // [entry]: its number among the sends or recvs with the same group, peer and tag.
   std::vector<std::int64_t> messages_;
   std::unordered_map<std::int64_t, std::size_t> of_work_;
 };

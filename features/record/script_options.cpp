@@ -10,8 +10,8 @@
 namespace pipesim::app {
 namespace {
 
-// Returns the interpreter to record with. Removes --python from `words`, but leaves the arguments
-// of the script unchanged.
+// Returns the Python interpreter to use. Removes --python from `words`, but leaves the arguments of
+// the script unchanged.
 std::string take_python(std::vector<std::string>& words) {
   constexpr std::string_view kOption = "--python";
   for (auto word = words.begin(); word != words.end(); ++word) {

@@ -1,4 +1,4 @@
-// Commands of the Python recorder that run a script.
+// Options and start of the commands of the Python recorder that run a script.
 #pragma once
 
 #include <string>

@@ -12,7 +12,7 @@ namespace {
 
 using EntryKind = RecordEntry::Kind;
 
-// The key of a call: calls with equal keys are matched in call order.
+// The key by which calls match: calls with equal keys match in call order.
 using OrderKey = std::tuple<std::uint32_t, bool, std::uint32_t, std::int64_t>;
 using KeyOf = std::function<OrderKey(const RecordEntry& entry)>;
 
@@ -23,7 +23,7 @@ OrderKey one_key(const RecordEntry& /*entry*/) { return {kNotSaid, false, 0, 0};
 
 OrderKey gloo_key(const RecordEntry& entry) {
   if (is_collective(entry.operation)) return {entry.group, true, kNotSaid, 0};
-  // A recv from any source can take the message of any other recv with its tag.
+  // A recv from any source can take a send meant for any other recv with its tag.
   const bool receives = entry.operation == Operation::kReceive;
   return {entry.group, false, receives ? kNotSaid : entry.peer, entry.tag};
 }
@@ -53,8 +53,7 @@ bool calls_in_one_thread(const RankRecord& rank) {
   return true;
 }
 
-// Returns the first call of each racing thread, for the first key for which threads race; empty if
-// no threads race.
+// Returns the first call of each thread for the first key whose calls race; empty if none race.
 FirstCalls racing(const RankRecord& rank, const KeyOf& key_of) {
   if (calls_in_one_thread(rank)) return {};
   using Numbers = std::map<std::uint32_t, std::int64_t>;

@@ -9,17 +9,17 @@
 
 namespace pipesim::models {
 
-/// Text of record_basis() for calls from several threads.
+/// Sentence of record_basis() for calls from several threads.
 inline constexpr const char* kThreadsBasis =
     "several threads called: their order here is one of many";
 
-/// Text of record_basis() for a rank that is blocked in a call of one thread while another thread
-/// runs.
+/// Sentence of record_basis() for a rank that is blocked in a call of one thread while another
+/// thread runs.
 inline constexpr const char* kRunningThreadsBasis =
     "the record ends while another thread of a rank runs, which may call what others wait for";
 
-/// Text of record_basis() for threads that use a lock, a queue or a store in one of several
-/// possible orders, and call meanwhile.
+/// Sentence of record_basis() for threads that make calls and also use a lock, a queue or a store
+/// in one of several possible orders.
 inline constexpr const char* kLockOrderBasis =
     "threads share a lock, a queue or a client of the store, and call meanwhile: their order may "
     "differ";
@@ -28,8 +28,8 @@ inline constexpr const char* kLockOrderBasis =
 /// record.
 std::string thread_name(const std::string& label);
 
-/// Reports the threads that call into groups, by rank. Each result is one sentence without its
-/// period.
+/// Reports the threads of each rank whose calls the record does not order. Each result is one
+/// sentence without its period.
 std::vector<std::string> threads_that_call(const Record& record);
 
 /// Reports the threads whose order decides which calls match under `rules`, as sentences like those
