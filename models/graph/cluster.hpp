@@ -1,5 +1,5 @@
 // The cluster that a job runs on: hosts, devices, the place of each rank, and the links between
-// ranks. models/lowering/cost.hpp derives the times of collectives and messages from the cluster.
+// ranks. models/lowering/cost.hpp derives the times of calls from the cluster.
 //
 // Links are classes: all NVLinks of a cluster are one entry with one latency and one bandwidth.
 // Each pair of ranks has a separate link, which concurrent transfers of other ranks do not slow
@@ -26,7 +26,7 @@ inline constexpr std::string_view kAlgorithms = "'ring'|'tree'|'direct'";
 /// Returns the algorithm called `name` (ring, tree, direct), or nullopt.
 std::optional<Algorithm> find_algorithm(std::string_view name);
 
-/// A class of link. A message of s bytes takes latency + s / bandwidth.
+/// A class of link. A send of s bytes takes latency + s / bandwidth.
 struct LinkClass {
   std::string name;
   std::int64_t latency_ns = 0;

@@ -62,7 +62,7 @@ std::vector<Diagnostic> Diagnostics::sorted() const {
   std::vector<Diagnostic> result = items_;
   std::stable_sort(result.begin(), result.end(),
                    [](const Diagnostic& a, const Diagnostic& b) { return a.place < b.place; });
-  // The same mistake can be found several times, as in a block that is called twice.
+  // The same mistake can be found several times, for example in a block that is called twice.
   const auto same = [](const Diagnostic& a, const Diagnostic& b) {
     return a.place == b.place && a.message == b.message;
   };

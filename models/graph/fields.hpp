@@ -1,10 +1,10 @@
-// A struct of the scenario, described once: kFields<T> has a row for each key, with the member that
-// the key sets. These are loops over the rows: the reader and the writer, the JSON Schema and the
-// reference page (formats/scenario/), the difference of two graphs (features/diff/), and everything
-// that visits all references or all expressions of a graph (models/graph/parts.hpp).
+// Structs of the scenario, described once: kFields<T> has a row for each key, with the member that
+// the key sets. Loops over the rows implement the reader and the writer, the JSON Schema and the
+// reference page (formats/scenario/), the difference of two graphs (features/diff/), and all walks
+// over the references or expressions of a graph (models/graph/parts.hpp).
 //
 // Rows are plain data, and a loop over them is an ordinary loop. A member without a row is a
-// compile error (describes_all()), and so is a walk that lacks a kind of member.
+// compile error (describes_all()), and so is a walk that does not handle some kind of member.
 #pragma once
 
 #include <cstddef>
@@ -56,7 +56,7 @@ struct Word {
   friend bool operator==(Word, Word) = default;
 };
 
-/// A member that holds a Word in a form of its own: an enum, a bool, an optional enum.
+/// A member that stores a Word in another form: an enum, a bool, or an optional enum.
 template <typename T>
 struct WordMember {
   Word (*get)(const T&);
@@ -71,7 +71,7 @@ using Member =
                  Expr T::*, Boxed<Expr> T::*, UsualExpr<0> T::*, UsualExpr<1> T::*,
                  std::string T::*, ShortList<std::string> T::*, RankSet T::*, WordMember<T>>;
 
-/// How a value is read, written and compared, independent of its struct.
+/// The rules for reading, writing and comparing a value, independent of its struct.
 struct FieldTraits {
   std::string_view type = {};   // as in formats/document/key_table.hpp
   std::string_view words = {};  // words of a Word: 'ring'|'tree'
@@ -106,7 +106,7 @@ struct Field {
 template <typename T>
 inline constexpr std::span<const Field<T>> kFields = {};
 
-/// The default of a key that must be there.
+/// The default of a required key, as text.
 inline constexpr std::string_view kRequired = "required";
 
 // ---------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ constexpr FieldValue<T> tensors(ShortList<std::string> T::*member) {
   return FieldValue<T>({.type = "[name]?"}, member);
 }
 
-/// Returns the word at `index` in a text such as 'host'|'job'.
+/// Returns the word at `index` of a type such as 'host'|'job'.
 constexpr std::string_view word_at(std::string_view words, int index) {
   std::size_t begin = 1;
   for (; index > 0; --index) begin = words.find('|', begin) + 2;

@@ -131,7 +131,7 @@ enum class OpKind : std::uint8_t {
   kInput,       // the user's input, once per step, on the host
   kUnpack,      // cuts an input into N outputs
   kVariable,    // weights
-  kRepeat,      // gives its input N times
+  kRepeat,      // outputs its input N times
   kCompute,     // an op of a layer, or its gradient op
   kBuffer,      // OneFlow's identity_buffer: passes its input on
   kCollective,  // an NCCL op inserted by insert-nccl-logical

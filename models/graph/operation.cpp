@@ -35,7 +35,7 @@ std::optional<Operation> find_operation(std::string_view name) {
 }
 
 std::optional<Operation> operation_in(std::string_view name) {
-  // A word that contains another one comes first. PyTorch implements a barrier as an all_reduce,
+  // A word comes before the words that it contains. PyTorch implements a barrier as an all_reduce,
   // and newer versions record it as all_reduce_barrier.
   static constexpr std::array<std::pair<std::string_view, Operation>, 12> kWords = {{
       {"reducescatter", Operation::kReduceScatter},

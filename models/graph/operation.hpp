@@ -37,7 +37,7 @@ enum class Operation : std::uint8_t {
 
 inline bool is_collective(Operation operation) { return operation < Operation::kSend; }
 
-/// Whether the host does something to a communicator: splits it, destroys it and so on.
+/// Whether the host runs the operation on the communicator itself: split, destroy and so on.
 inline bool is_of_host(Operation operation) { return operation >= Operation::kSplit; }
 
 /// Whether the operation ends the rank's calls on the communicator.

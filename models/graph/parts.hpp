@@ -28,7 +28,7 @@ void for_each_part_of(Actor& actor, const Visit& visit) {
   visit(actor, on);
 }
 
-/// The same for each template of `graph`, and for each struct in a template.
+/// Calls `visit(part, on)` for each template of `graph` and each struct in a template.
 template <typename Graph, typename Visit>
 void for_each_part(Graph& graph, const Visit& visit) {
   const RankSet all = RankSet::range(0, graph.ranks);
@@ -62,7 +62,7 @@ void for_each_reference(Graph& graph, To to, const Visit& visit) {
 }
 
 /// Calls `use(things)` with the things of this kind, a list of templates or of names. Does nothing
-/// if they are in a cluster and there is none.
+/// for links, interfaces and hosts if the graph has no cluster.
 template <typename Graph, typename Use>
 void with_things(Graph& graph, To to, const Use& use) {
   switch (to) {
@@ -94,7 +94,7 @@ void with_things(Graph& graph, To to, const Use& use) {
   }
 }
 
-/// Returns the number, or the names, of the things of this kind, or the name of one of them.
+/// Return the number of things of this kind, their names, or the name of one thing.
 std::size_t count_of(const TaskGraph& graph, To to);
 std::vector<std::string> names_of(const TaskGraph& graph, To to);
 std::string name_of(const TaskGraph& graph, To to, std::uint32_t index);

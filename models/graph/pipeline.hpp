@@ -16,18 +16,18 @@ namespace pipesim::models {
 
 struct TaskGraph;
 
-/// The implementation of a schedule's sends and recvs. In all models, a message starts after all
-/// earlier computation in the rank's row of the schedule.
+/// The implementation of a schedule's sends and recvs. In all models, a send or recv starts after
+/// all earlier computation in the rank's row of the schedule.
 enum class MessageModel : std::uint8_t {
   kDir,   // buffered; one communicator and stream per peer and direction, in order
   kEdge,  // as kDir, but a send waits for its recv, as in all models below
-  kPair,  // in order per peer: messages of both directions share a stream
-  // In order per direction of the pipeline: a rank's forward messages share one communicator and
-  // stream, and its backward messages share another.
+  kPair,  // in order per peer: sends and recvs of both directions share a stream
+  // In order per direction of the pipeline: a rank's forward sends and recvs share one communicator
+  // and stream, and its backward ones share another.
   kDirection,
-  kPg,       // in order per rank: all messages of a rank share one communicator and stream
-  kSync,     // as kPg, and the host waits for each message
-  kBatch,    // as kPg; slots with several messages are groups: see in_megatron_order()
+  kPg,       // in order per rank: all sends and recvs of a rank share a communicator and stream
+  kSync,     // as kPg, and the host waits for each send and recv
+  kBatch,    // as kPg; sends and recvs of one slot form a group: see in_megatron_order()
   kOverlap,  // as kPg, in Megatron-LM's order without groups
 };
 
@@ -111,15 +111,15 @@ struct StageCollective {
 /// many equal pipelines; the rows of the schedule apply to each of them.
 struct Pipeline {
   Place place;
-  Schedule schedule;             // valid, with messages
+  Schedule schedule;             // valid, with sends and recvs
   std::vector<StageCost> costs;  // costs per stage or, if they differ, per stage and micro-batch
   bool costs_differ = false;     // whether costs are per stage and micro-batch (Schedule::index())
   // Duration of a slot that overlaps a forward with a backward, looked up by the forward; empty:
   // the sum of both durations.
   std::optional<StageAmounts> overlap_ns;
-  // Size of a message between neighboring stages of a pipeline.
+  // Size of a send between neighboring stages of a pipeline.
   std::optional<StageAmounts> message_bytes;
-  // Duration of a message; empty: it follows from size and cluster, if these are known.
+  // Duration of a send; empty: it follows from size and cluster, if these are known.
   std::optional<StageAmounts> message_ns;
   MessageModel messages = MessageModel::kPg;
   bool shape_exchange = false;  // whether ranks exchange shapes, and hosts wait, before each group

@@ -51,7 +51,7 @@ class Recorded {
   virtual ~Recorded() = default;
 
   /// Returns "all_reduce #23 on the world group" for execution `number` (from 1) of the scenario's
-  /// op `op`; an empty text if the record has no name for this execution.
+  /// op `op`; an empty string if the record has no name for this execution.
   virtual std::string name(std::uint32_t rank, const std::string& op,
                            std::uint32_t number) const = 0;
 
@@ -59,7 +59,7 @@ class Recorded {
   virtual std::optional<NamedOp> find(std::uint32_t rank, const std::string& name) const = 0;
 
   /// Returns the name of the stream that runs the calls of a group, such as "the world group"; an
-  /// empty text for other streams.
+  /// empty string for other streams.
   virtual std::string stream_name(std::uint32_t rank, const std::string& stream) const = 0;
 
   /// Returns the first difference between the calls of the ranks; null if all recorded calls match.

@@ -39,7 +39,7 @@ using NdSbp = std::array<Sbp, 2>;
 /// Parses `S(0)`, `B` or `P`; returns nullopt for other text.
 std::optional<Sbp> find_sbp(std::string_view text);
 std::string sbp_text(const Sbp& sbp);
-/// Returns a text such as `(S(0), B)`.
+/// Returns a string such as `(S(0), B)`.
 std::string nd_sbp_text(const NdSbp& nd_sbp);
 
 /// Returns the default signature in which an op reads the gradient of its output: split like the

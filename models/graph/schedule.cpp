@@ -168,7 +168,7 @@ class Validation {
         "'rows', or import the file with --partial");
   }
 
-  // Returns the peer stage of a message; kNobody if there is none.
+  // Returns the peer stage of a send or recv; kNobody if there is none.
   std::uint32_t other_stage(const Action& message) const {
     const bool up = message.kind == ActionKind::kSendForward ||
                     message.kind == ActionKind::kRecvBackward;  // the peer is the next stage

@@ -1,5 +1,5 @@
 // Pipeline schedules: the order of each rank's forwards and backwards of micro-batches, and the
-// messages between ranks. docs/reference/schedules.md is the user documentation.
+// sends and recvs between ranks. docs/reference/schedules.md is the user documentation.
 //
 // The notation is PyTorch's (torch.distributed.pipelining, whose CSV files hold such schedules). An
 // action is written stage, kind, micro-batch: 0F1, 3SEND_B0, (0F7;7B3)OVERLAP_F_B.
@@ -59,10 +59,10 @@ constexpr bool is_message(ActionKind kind) {
 }
 /// Whether an action of this kind belongs to a micro-batch; other actions run once per stage.
 constexpr bool has_micro_batch(ActionKind kind) { return is_message(kind) || is_compute(kind); }
-/// Returns the word of an action, such as "F" or "SEND_B"; an empty text for an empty slot.
+/// Returns the word of an action, such as "F" or "SEND_B"; an empty string for an empty slot.
 const char* action_word(ActionKind kind);
 
-/// Returns the action in file notation, such as "0F1"; an empty text for empty slots.
+/// Returns the action in file notation, such as "0F1"; an empty string for empty slots.
 std::string action_text(const Action& action);
 
 using Actions = std::vector<Action>;
@@ -72,7 +72,7 @@ using Actions = std::vector<Action>;
 void add_empty(Actions& actions, std::uint32_t count);
 
 /// Returns the end of the slot that begins at `begin`. A slot of a row is one action, several
-/// overlapping actions, or a group of messages.
+/// overlapping actions, or a group of sends and recvs.
 inline std::size_t slot_end(const Actions& actions, std::size_t begin) {
   while (actions[begin].overlaps_next) ++begin;
   return begin + 1;

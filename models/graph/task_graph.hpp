@@ -4,7 +4,7 @@
 // ranks and all its ops. Lowering turns the task graph into a plan.
 //
 // The rows below a struct describe its members, see models/graph/fields.hpp. A row without a
-// meaning is not a key of its own: the reader of host programs, or of the section, sets the member.
+// meaning is not a separate key: the reader of host programs, or of the section, sets the member.
 //
 // Equality of task graphs includes places. To ignore places, compare the results of
 // without_places().
@@ -42,7 +42,7 @@ struct Group {
 
   /// Returns the index of the list that contains `rank`, or kNoIndex. Needs index().
   std::uint32_t list_of(std::uint32_t rank) const {
-    const std::uint32_t at = rank - first_;  // wraps below the first rank
+    const std::uint32_t at = rank - first_;  // wraps around below the first rank
     return at < list_of_rank_.size() ? list_of_rank_[at] : kNoIndex;
   }
 
@@ -248,7 +248,8 @@ struct CollectiveTemplate {
   std::int64_t bytes = 0;  // input of one rank, see models/lowering/cost.hpp
   std::uint32_t group = kNoIndex;
   std::uint32_t communicator = kNoIndex;  // index; kNoIndex: a communicator for this actor only
-  // Algorithm that decides the time; empty: the communicator's or, without one, the cluster's.
+  // Algorithm that decides the time; empty: the communicator's algorithm or, if it has none, the
+  // cluster's.
   std::optional<Algorithm> algorithm;
   bool timed = false;  // whether bytes and cluster decide the time, not ActorTemplate::takes
 
@@ -257,7 +258,7 @@ struct CollectiveTemplate {
 
 template <>
 inline constexpr Field<CollectiveTemplate> kFields<CollectiveTemplate>[] = {
-    // Each collective is a key, which names the group.
+    // In a scenario, the key is the operation, and its value is the group.
     {"collective group", by_hand(ref(&CollectiveTemplate::group, To::kGroup)), "", kRequired},
     // Lowering checks the size, together with the sizes of calls.
     {"bytes", by_hand(size(&CollectiveTemplate::bytes)),
@@ -300,8 +301,8 @@ std::string_view nccl_mode_name(NcclMode nccl_mode);
 
 /// The way in which communicators initialize.
 struct InitRule {
-  // Whether the scenario sets the moment. If not, communicators of programs initialize at first use
-  // in a cold run.
+  // Whether the scenario sets the moment of initialization. If not, communicators of programs
+  // initialize at first use in a cold run.
   bool said = false;
   bool at_first_use = false;
   bool waits_for_device = false;
@@ -332,12 +333,12 @@ inline constexpr Field<InitRule> kFields<InitRule>[] = {
 static_assert(describes_all<InitRule>(1), "each member has a row; `creation` sets two");
 
 /// The scenario's settings of PyTorch's process groups. Communicators and calls already reflect
-/// them, so two graphs do not differ in them.
+/// them, so a comparison of two graphs ignores them.
 struct ProcessGroups {
   std::string backend;  // backend name; empty: unknown
   bool device_id = false;
   bool has_empty_parts = false;  // whether an all_to_all has parts of 0 bytes
-  bool sends_them = false;       // whether empty parts are sent as messages
+  bool sends_them = false;       // whether empty parts are sent
 
   friend bool operator==(const ProcessGroups&, const ProcessGroups&) { return true; }
 };
@@ -428,7 +429,7 @@ struct CallTemplate {
   Expr bytes;
   bool sized = false;                  // whether `bytes` is known: 0 is a size
   std::string type;                    // element type; empty: unknown
-  std::string tag;                     // purpose of a message; empty: unknown
+  std::string tag;                     // tag of a send or recv; empty: unknown
   Boxed<Expr> tag_number;              // the tag, if it is a number
   Boxed<Numbering> tag_numbers;        // number appended to the tag of each op
   Expr takes;                          // duration in ns
@@ -520,7 +521,8 @@ struct EventTemplate {
   friend bool operator==(const EventTemplate&, const EventTemplate&) = default;
 };
 
-/// A lock of a process. Each rank is a process of its own, unless TaskGraph::processes says more.
+/// A lock of a process. Each rank is a separate process, unless TaskGraph::processes says
+/// otherwise.
 struct LockTemplate {
   std::string name;
   bool of_rank = false;  // whether each rank of a process has its own
@@ -645,7 +647,8 @@ struct TaskGraph {
   std::int64_t micro_batches = 0;
   Boxed<Expr> memory;  // bytes that a rank holds all the time; empty: unknown
   NcclMode nccl_mode = NcclMode::kCold;
-  // Whether the ranks of a host meet when they destroy a communicator: NCCL 2.31 on.
+  // Whether the ranks of a host wait for each other when they destroy a communicator, as they do
+  // since NCCL 2.31.
   bool destroy_meets = true;
   InitRule init;  // default rule of communicators
   ProcessGroups process_groups;

@@ -21,7 +21,7 @@ struct RatedEdge {
 struct BalanceError {
   enum class Kind : std::uint8_t {
     kUneven,         // the number of ops at one end of the edge gives a fraction at the other
-    kContradiction,  // the edge requires another number of ops than earlier edges
+    kContradiction,  // the edge requires a different number of ops than earlier edges
     kTooMany,        // `actor` has more ops than a plan can count
     kUnknown,        // no source determines the number of ops of `actor`
   };

@@ -26,8 +26,8 @@ sim::Flow flow_of(Operation operation) {
   }
 }
 
-// Returns gloo's data flow: a binomial tree for broadcast; messages with the root for gather and
-// scatter.
+// Returns gloo's data flow: a binomial tree for broadcast; transfers between each rank and the root
+// for gather and scatter.
 sim::Flow flow_of_gloo(Operation operation) {
   switch (operation) {
     case Operation::kBroadcast:
@@ -149,11 +149,12 @@ void CallLowering::add(ActorId id, const CallTemplate& from) {
   if (!diagnostics_.has_errors()) builder_.add_call(spec);
 }
 
-// Sets whether a send can complete without its recv.
+// Sets whether a send can complete without its recv, and whether a rank can leave a broadcast or
+// reduce before others have entered it.
 void CallLowering::set_buffering(ActorId id, std::uint32_t index, std::uint32_t list,
                                  sim::CallSpec& spec) {
   const CommunicatorTemplate& communicator = graph_.communicators[index];
-  // A schedule decides whether its messages are buffered, whatever the NcclMode.
+  // A schedule decides whether its sends are buffered, whatever the NcclMode.
   const bool never_waits = communicator.eager_bytes == std::numeric_limits<std::int64_t>::max();
   if (communicator.one_sided) {
     spec.buffered = spec.kind == sim::CallKind::kSend;
@@ -212,8 +213,8 @@ sim::MeetingId CallLowering::meeting_of(ActorId id, const CallTemplate& call, st
   return meeting->second;
 }
 
-// Sets the tag of a call. Numbered tags count down from the largest tag. Each text before a number
-// has a separate range.
+// Sets the tag of a call. Numbered tags count down from the largest tag. Each string before a
+// number has a separate range.
 void CallLowering::set_tag(ActorId id, const CallTemplate& from, sim::CallSpec& spec) {
   const std::uint32_t rank = placement_.rank_of(id);
   if (from.tag_number)

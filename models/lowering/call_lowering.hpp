@@ -19,12 +19,12 @@
 namespace pipesim::models {
 
 /// Whether the calls of a step run on copy engines (`ctas: 0`, one-sided communicators), without a
-/// kernel: they need no room and no connections of pairs, and are in no launch order. Sources:
-/// NVIDIA/nccl 2.31, src/ce_coll.cc, src/rma.
+/// kernel: they need no kernel slots and no connections of pairs, and join no launch order.
+/// Sources: NVIDIA/nccl 2.31, src/ce_coll.cc, src/rma.
 bool runs_on_copy_engines(const TaskGraph& graph, const StepTemplate& step, std::uint32_t rank);
 
-/// Whether a collective of 0 elements waits for other ranks. With NCCL it does not, because NCCL
-/// launches nothing.
+/// Whether a collective of 0 elements waits for other ranks. NCCL launches nothing, so it does not
+/// wait; nor do some of gloo's collectives.
 bool waits_without_elements(const CommunicatorTemplate& communicator, Operation operation);
 
 class CallLowering {
@@ -41,7 +41,7 @@ class CallLowering {
   /// Adds a call to the most recently added step.
   void add(sim::ActorId id, const CallTemplate& from);
 
-  /// Whether calls use the communicator and NCCL, not the host, runs them.
+  /// Whether the communicator has calls, and NCCL, not the host, runs them.
   bool is_nccl(std::uint32_t communicator) const;
 
   /// Returns the meeting in which hosts split, destroy or suspend a communicator of `list`.
@@ -87,7 +87,7 @@ class CallLowering {
   std::map<std::tuple<Operation, std::uint32_t, std::uint32_t>, sim::MeetingId> meetings_;
   std::vector<std::uint8_t> called_;  // indexed by communicator: whether a step calls it
   std::map<std::string, std::uint32_t> numbers_;  // ids of operations, types and tags
-  // Ids of the texts that precede the numbers of tags.
+  // Ids of the strings that precede the numbers of tags.
   std::map<std::string, std::uint32_t> numbered_tags_;
   std::uint32_t tag_range_ = 1;
 };

@@ -26,8 +26,8 @@ class CallTimes {
 
   /// Returns the time of a program's call on `rank`. `spec` holds its size, its peer and whether it
   /// is buffered. Host calls (gloo, MPI) take no time unless their communicator names its links,
-  /// because device links do not apply to them. For a buffered message, the send takes the transfer
-  /// time and the recv the latency; their sum equals the time of an unbuffered message.
+  /// because device links do not apply to them. A buffered send takes the transfer time, and its
+  /// recv takes the latency; their sum equals the time of an unbuffered send.
   std::optional<std::int64_t> of(const CallTemplate& call, std::uint32_t rank,
                                  const sim::CallSpec& spec, std::string* why);
 

@@ -1,4 +1,4 @@
-// Times of collectives and messages on a cluster.
+// Times of collectives and of sends on a cluster.
 //
 // The latency-bandwidth model (Hockney, "The communication challenge for MPP: Intel Paragon and
 // Meiko CS-2", Parallel Computing 20, 1994): a message of s bytes takes a + s/B, with the latency a

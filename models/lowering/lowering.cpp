@@ -99,7 +99,7 @@ class Lowering {
   std::map<std::pair<std::uint32_t, std::uint32_t>, sim::SignalId> signals_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, sim::LockId> locks_;  // keyed by lock and owner
   std::map<std::uint32_t, sim::StreamId> record_streams_;  // stream of its records, keyed by signal
-  // Ranks that have finalized or revoked a communicator, with its template.
+  // Ranks that have finalized or revoked a communicator, with the template of the communicator.
   std::set<std::pair<std::uint32_t, std::uint32_t>> ended_;
 };
 
@@ -284,7 +284,7 @@ void Lowering::make_devices() {
 }
 
 // Makes the worker threads of gloo groups: each group has two, which take its collectives in call
-// order. If a group has more streams, they are on a separate device with two slots.
+// order. If a group has more than two streams, they are on a separate device with two slots.
 void Lowering::make_workers() {
   constexpr std::uint32_t kWorkers = 2;
   std::map<std::uint32_t, std::uint32_t> group_of;  // keyed by stream of collectives
@@ -437,8 +437,8 @@ void Lowering::make_step(ActorId id, sim::ThreadId thread) {
   spec.times = shared ? static_cast<std::uint32_t>(step.times) : 0;
   if (on_host(step.role)) {
     const bool reads_store = step.role == sim::Role::kAwait && shared;
-    // A thread that loads a kernel blocks its watchdog. The heartbeat monitor ends it after a dump
-    // and one more interval.
+    // A thread that loads a kernel blocks its watchdog. The heartbeat monitor then kills the rank,
+    // after a dump and one more interval.
     const bool loads = step.only_cold && !skipped;
     const std::int64_t usual = reads_store ? graph_.timeouts.store_ns
                                : loads     ? 2 * graph_.timeouts.heartbeat_ns
@@ -480,7 +480,8 @@ bool Lowering::name_object(ActorId id, sim::StepSpec& spec) {
   return true;
 }
 
-// Whether the step is one of the host that changes a communicator. Those of MPI are collectives.
+// Whether the step is a host operation that changes a communicator. MPI's operations of this kind
+// are collectives.
 bool Lowering::changes_communicator(const StepTemplate& step) const {
   if (step.calls.size() != 1 || !is_of_host(step.calls[0].operation)) return false;
   const CommunicatorTemplate& communicator = graph_.communicators[step.calls[0].communicator];
@@ -773,7 +774,8 @@ void Lowering::make_edges() {
   }
 }
 
-// Makes one collective per list of its group, if a member of the list has the actor.
+// Makes the collectives of actors: one per list of the actor's group, if a member of the list has
+// the actor.
 void Lowering::make_collectives() {
   for (std::uint32_t t = 0; t < graph_.actors.size(); ++t) {
     if (!graph_.actors[t].collective) continue;
@@ -819,7 +821,7 @@ std::optional<Lowered> lower(const TaskGraph& graph, Diagnostics& diagnostics) {
 std::optional<Lowered> lower_some(const TaskGraph& graph, const RankSet& kept,
                                   Diagnostics& diagnostics) {
   TaskGraph some = graph;
-  // Steps share their sets of ranks.
+  // New sets by storage of the old one: steps share their sets of ranks.
   std::map<const std::uint32_t*, RankSet> sets;
   for (ActorTemplate& actor : some.actors) {
     const auto [set, is_new] = sets.try_emplace(actor.on.begin());

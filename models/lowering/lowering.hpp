@@ -26,7 +26,7 @@ struct Lowered {
   sim::IdVector<sim::ActorId, std::uint32_t> actor_template;  // index in TaskGraph::actors
   // Index in TaskGraph::streams; kNoIndex: an actor's own stream.
   sim::IdVector<sim::StreamId, std::uint32_t> stream_template;
-  sim::IdVector<sim::StreamId, std::uint32_t> stream_owner;  // actor of an own stream, by index
+  sim::IdVector<sim::StreamId, std::uint32_t> stream_owner;  // index of its actor, or kNoIndex
   // Index in TaskGraph::threads; kNoIndex: an actor's own thread.
   sim::IdVector<sim::ThreadId, std::uint32_t> thread_template;
   sim::IdVector<sim::ThreadId, std::uint32_t> thread_owner;

@@ -1,7 +1,7 @@
 // Search for a missing call. The search walks the calls of two ranks side by side. At a difference,
 // a call that one rank makes more often in total is the missing call; otherwise the two calls are
-// only in another order. The search takes linear time and is exact within one scenario, whose steps
-// have one order: the result is the shortest difference.
+// only in a different order. The search takes linear time and is exact within one scenario, whose
+// steps have one order: the result is the shortest difference.
 #include "models/lowering/missing_call.hpp"
 
 #include <algorithm>

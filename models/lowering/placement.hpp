@@ -38,7 +38,7 @@ class Placement {
   /// Returns the actor of this template on `rank`; not valid if there is none.
   sim::ActorId find(std::uint32_t actor_template, std::uint32_t rank) const;
 
-  /// Returns all reads; read_of() gives the template of each.
+  /// Returns one edge per placed read; read_of() returns the template of the read.
   const std::vector<RatedEdge>& edges() const { return edges_; }
   const ReadTemplate& read_of(std::size_t edge) const { return *edge_reads_[edge]; }
 

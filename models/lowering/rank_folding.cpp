@@ -14,7 +14,7 @@ namespace {
 
 // Minimum number of ranks for which folding pays off.
 constexpr std::uint32_t kMinRanks = 16;
-// Minimum ratio of all ranks to kept ranks: the kept ranks need another plan and their op times.
+// Minimum ratio of all ranks to kept ranks, because the kept ranks need a second plan and op times.
 constexpr std::size_t kMinGain = 4;
 // Maximum number of refinement rounds. In each round, a difference spreads by one rank.
 constexpr int kMaxRounds = 64;

@@ -22,11 +22,11 @@ struct RankFolding {
 };
 
 /// Folds a job of host programs. Two ranks are equal if they have the same steps with the same
-/// figures. In addition, their peers must be equal and see them as the same peer, and the lists of
-/// their groups must have the same number of ranks per class. The classes are the coarsest
-/// equitable partition, found by refinement (R. Paige and R. Tarjan, "Three Partition Refinement
-/// Algorithms", 1987). The kept ranks include the peers of each kept rank, and one rank of each
-/// class in each of its lists.
+/// figures. In addition, their peers must be equal, each rank must have the same index among the
+/// peers of its peer, and the lists of their groups must have the same number of ranks per class.
+/// The classes are the coarsest equitable partition, found by refinement (R. Paige and R. Tarjan,
+/// "Three Partition Refinement Algorithms", 1987). The kept ranks include the peers of each kept
+/// rank, and one rank of each class in each of its lists.
 ///
 /// Assume that timing decides nothing in the plan (sim::determinacy_obstacle). If the kept ranks
 /// complete on their own, the whole plan completes, and each rank acts at the times of its

@@ -18,7 +18,7 @@ constexpr std::int64_t kRanksPerHost = 8;  // NCCL's assumption, whatever the re
 constexpr std::int64_t kRingChannels = 16;
 constexpr std::int64_t kRingStep = 512 << 10;
 constexpr std::int64_t kChunksToHalve = 8;
-// Chunks per channel on one host; a message with more is split over twice the channels.
+// Chunks per channel on one host; a send with more is split over twice the channels.
 constexpr std::int64_t kPartToDouble = 32;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
@@ -33,7 +33,7 @@ std::int64_t channels_over_network(std::int64_t rate, std::int64_t ranks) {
   return channels;
 }
 
-// Returns the number of channels over which a message is split.
+// Returns the number of channels over which a send is split.
 std::int64_t channels_of(const Transport& transport, std::int64_t bytes, std::int64_t ranks) {
   std::int64_t most = transport.channels_per_peer;
   while (most > 1 && most > transport.channels / ranks) most /= 2;

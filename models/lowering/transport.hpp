@@ -23,8 +23,8 @@ struct Transport {
 Transport transport_of(const TaskGraph& graph, const CommunicatorTemplate& communicator,
                        const std::vector<std::uint32_t>& members);
 
-/// Returns the buffer steps, of the 8 of its connection, that a message of `bytes` (at least 0)
-/// takes in a communicator of `ranks` members; 0 if it does not fit. `over_network`: between hosts.
+/// Returns the buffer steps, of the 8 of its connection, that a send of `bytes` (at least 0) takes
+/// in a communicator of `ranks` members; 0 if it does not fit. `over_network`: between hosts.
 /// Source: NCCL 2.30.7, src/enqueue.cc (addP2pToPlan).
 std::uint8_t buffer_steps(const Transport& transport, std::int64_t bytes, std::int64_t ranks,
                           bool over_network);
