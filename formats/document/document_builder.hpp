@@ -12,7 +12,7 @@
 
 namespace pipesim::formats {
 
-/// Limit on nested lists and maps, far above real files.
+/// Limit on the nesting of lists and maps, in levels; real files nest far less deeply.
 inline constexpr std::size_t kMaxDocumentDepth = 100;
 
 inline std::string too_deep_text() {
@@ -44,7 +44,7 @@ class DocumentBuilder {
     return document_.add_node(kind, place);
   }
 
-  /// Adds a scalar with a text of `size` bytes at `first`, an offset from add_text() or use().
+  /// Adds a scalar. Its text is the `size` bytes at `first`, an offset from add_text() or use().
   std::uint32_t add_scalar(models::Place place, std::size_t first, std::size_t size, bool quoted) {
     count();
     return document_.add_scalar(models::SmallPlace(place, quoted), first, size);
@@ -77,15 +77,15 @@ class DocumentBuilder {
     return document_.nodes_[open_.back()].place.place();
   }
 
-  /// Stores a text for scalars, and returns its offset.
+  /// Stores text for scalars, and returns its offset.
   std::size_t add_text(std::string_view text) {
     const std::size_t begin = document_.source_.size() + document_.text_.size();
     document_.text_ += text;
     return begin;
   }
 
-  /// Stores a whole text, and returns its offset. The first text of a document is not copied; it
-  /// must outlive the document.
+  /// Stores the whole text that a parser reads, and returns its offset. The text of an empty
+  /// document is not copied, and must outlive the document.
   std::size_t use(std::string_view text) {
     if (!document_.nodes_.empty()) return add_text(text);
     document_.source_ = text;

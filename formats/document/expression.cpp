@@ -103,7 +103,7 @@ Expr is_member(const Expr& number, const Members& members) {
 }
 
 // Reads an integer with or without a unit, the form of nearly all values. Returns nullopt for any
-// text that the parser would reject or read otherwise.
+// text that the parser would reject or read differently.
 std::optional<Value> plain_number(std::string_view text) {
   if (text.empty() || !is_digit(text.front())) return std::nullopt;
   const char* const end = text.data() + text.size();
@@ -278,7 +278,8 @@ std::optional<Value> Parser::parse_comparison() {
   return inside ? parse_membership(*left, *inside, at) : left;
 }
 
-// Takes "in" (true) or "not in" (false).
+// Skips "in" or "not in". Returns true after "in", false after "not in", and nullopt if the text
+// has neither.
 std::optional<bool> Parser::take_in() {
   const std::size_t start = at_;
   const bool negated = take_word("not");
@@ -287,7 +288,8 @@ std::optional<bool> Parser::take_in() {
   return std::nullopt;
 }
 
-// Parses the part after "in" of "rank in slow" or "rank in [0, 4..7, slow]".
+// Parses the part of "rank in slow" or "rank in [0, 4..7, slow]" after "in". Negates the result
+// unless `inside`.
 std::optional<Value> Parser::parse_membership(const Value& left, bool inside, std::size_t at) {
   if (left.type != ValueType::kNumber) {
     return fail(at, models::Code::kExpressionType,
@@ -699,8 +701,8 @@ std::string time_text(std::int64_t ns) {
   return fmt::format("{}ns", ns);
 }
 
-// Formats bytes with the largest unit that gives a whole number. Units of bits are for reading
-// only.
+// Formats bytes with the largest unit that gives a whole number. Never uses units of bits, which
+// are only for input.
 std::string bytes_text(std::int64_t bytes, ValueType type) {
   const Unit* best = nullptr;
   for (const Unit& unit : kUnits) {

@@ -45,7 +45,7 @@ struct Value {
 /// written as an expression.
 std::string to_text(const Value& value);
 
-/// Whether a parameter is a choice of the job: on or off, either per rank or for all ranks.
+/// Kind of a parameter that the job decides: on or off, either per rank or for all ranks.
 enum class JobChoice : std::uint8_t { kNone, kEachRank, kAllRanks };
 
 /// A named value that users can set and expressions can use.
@@ -75,7 +75,7 @@ struct Scope {
   const Parameter* find(std::string_view name) const;
 };
 
-/// Place of an expression. at(i) is the place of byte i.
+/// Place of an expression in a file. at(i) is the place of its byte i.
 struct TextPlace {
   models::Place start;
   bool quoted = false;

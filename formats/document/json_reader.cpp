@@ -20,7 +20,7 @@ using models::Place;
 
 enum class Mistake : std::uint8_t { kSyntax, kUtf8, kTruncated, kLargeNumber };
 
-/// Exception for a text that is not JSON, caught in this file.
+/// Thrown if the text is not JSON, and caught in this file.
 struct NotJson {
   Mistake mistake;
   Place place;

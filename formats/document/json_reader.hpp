@@ -24,15 +24,15 @@ struct JsonKind {
 /// Limit on the number of values in a JSON text, far above the number in any dump.
 inline constexpr std::size_t kMaxJsonValues = 20'000'000;
 
-/// Reads `text`, whose first byte is at `begin`, the first column of a line; places in the document
-/// have no file number. Returns nullopt if `text` is not JSON, has more than kMaxJsonValues values,
-/// or is deeper than kMaxDocumentDepth; `diagnostics` gets the reason and the place. `text` must
-/// outlive the document.
+/// Reads `text`. `begin` is the place of its first byte, in the first column of a line; places in
+/// the document have no file number. Returns nullopt if `text` is not JSON, has more than
+/// kMaxJsonValues values, or nests deeper than kMaxDocumentDepth levels; `diagnostics` gets the
+/// reason and the place. `text` must outlive the document.
 std::optional<YamlDocument> read_json(std::string_view text, const JsonKind& kind,
                                       models::Diagnostics& diagnostics,
                                       models::Place begin = {1, 1});
 
-/// Reads many JSON texts one after the other, each into the memory of the one before.
+/// Reads JSON texts one after another. Each document reuses the memory of the previous one.
 class JsonTexts {
  public:
   explicit JsonTexts(const JsonKind& kind) : kind_(kind), builder_(document_, 0) {}
@@ -50,7 +50,8 @@ class JsonTexts {
   DocumentBuilder builder_;
 };
 
-/// The same as read_json() for a text that need not be JSON: returns nullopt without a message.
+/// Reads text that need not be JSON: in the same cases as above, returns nullopt, but without a
+/// diagnostic.
 std::optional<YamlDocument> read_json(std::string_view text);
 
 /// Returns the objects in the list at `key` of an object; empty if there is no such list.

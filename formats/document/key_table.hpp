@@ -1,5 +1,5 @@
-// The table of keys of a file format: the keys of each kind of map. Readers, the JSON Schema and
-// the reference page are made from it.
+// The table of keys of a file format: the keys of each kind of map. The readers, the JSON Schema
+// and the reference page use it.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ struct KeyTable {
   std::string_view meaning;  // description in one line
   std::span<const Key> own;
   std::array<const KeyTable*, 6> also{};  // keys shared with other kinds
-  // The first `heads` keys are heads; a map has exactly one of them.
+  // The first `heads` keys are heads: a map has exactly one, which identifies its table.
   std::size_t heads = 0;
   std::string_view rules = {};  // further keywords of JSON Schema
 

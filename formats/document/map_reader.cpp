@@ -94,7 +94,7 @@ bool check_is_map(const YamlValue& value, std::string_view what, Diagnostics& di
   return false;
 }
 
-// Returns the name in `known` for a `word` of other libraries, or an empty string.
+// Returns the key in `known` that other libraries call `word`, or an empty string.
 std::string_view our_word(std::string_view word, const std::vector<std::string>& known) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kWords = {{
       {"dst", "to"},  // torch.distributed

@@ -1,4 +1,4 @@
-// Reads maps key by key, and reports keys that no reader took.
+// Reads maps key by key, and reports keys that were not taken.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class MapReader {
   /// The same as take(), for text that only people read, such as `about`. Reports a list or a map.
   std::string take_text(std::string_view key);
 
-  /// Returns the possible words for `key`, from its table.
+  /// Returns the words that the table allows for `key`.
   std::vector<std::string> words(std::string_view key) const;
 
   /// Reports the keys that were not taken.

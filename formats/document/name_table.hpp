@@ -23,7 +23,7 @@ class NameTable {
     if (slots > slots_.size()) grow(slots);
   }
 
-  /// Adds `number` (not kNone).
+  /// Adds the thing with this number, which must not be kNone.
   void add(std::string_view name, std::uint32_t number) {
     reserve(++count_);
     put({hash(name), number});

@@ -18,7 +18,7 @@ namespace pipesim::formats {
 const KeyTable& parameter_keys();
 std::span<const std::string_view> reserved_names();
 
-/// Reports a name that expressions cannot use, or that has another meaning in expressions.
+/// Returns false and reports `name` if expressions cannot use the name, or give it another meaning.
 bool check_parameter_name(const std::string& name, models::Place place,
                           models::Diagnostics& diagnostics);
 

@@ -67,7 +67,7 @@ const Entry* find(const Entries& entries, std::string_view key) {
   return found == entries.end() ? nullptr : &*found;
 }
 
-// The entries of a map under change, indexed by key: a patch can have a million entries.
+// The entries of a map that a patch changes, indexed by key: a patch can have a million entries.
 class ChangedMap {
  public:
   explicit ChangedMap(Entries entries) : entries_(std::move(entries)) {

@@ -39,7 +39,7 @@ class ValueReader {
   /// Returns the value of an expression of `type` that cannot depend on the rank.
   std::optional<std::int64_t> constant(const YamlValue& value, ValueType type) const;
 
-  /// Returns an integer in [least, most]. `key` names the value in the message for another one.
+  /// Returns an integer in [least, most]. `key` names the value in the error message.
   std::optional<std::int64_t> integer(const YamlValue& value, std::string_view key,
                                       std::int64_t least, std::int64_t most) const;
 

@@ -26,11 +26,12 @@ YamlNode expression(const models::Expr& expr, ValueType type);
 /// Writes `all`, a rank, `a..b`, or a list of these.
 YamlNode ranks(const models::RankSet& set, std::uint32_t all);
 
-/// Returns "3", or "0..2" for three or more consecutive ranks, in the order of `ranks`.
+/// Returns the ranks as text, in the same order: "3", or "0..2" for three or more consecutive
+/// ranks.
 std::vector<std::string> rank_runs(const std::vector<std::uint32_t>& ranks);
 
-/// Writes the lists of a group in a job of `all` ranks: `all`, {size, stride} for regular lists, or
-/// the lists themselves.
+/// Writes the lists of a group in a job of `all` ranks: the word "all", {size, stride} for regular
+/// lists, or the lists themselves.
 YamlNode group_lists(const std::vector<std::vector<std::uint32_t>>& lists, std::uint32_t all);
 
 /// Returns "ring", "tree" or "direct".

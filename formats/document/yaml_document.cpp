@@ -24,8 +24,8 @@ using Kind = YamlValue::Kind;
 
 namespace {
 
-// Minimum limits on the values and texts that aliases repeat, because readers walk and copy them.
-// The full limits grow with the size of the document.
+// Limits on the values and the bytes of text that aliases repeat, because readers walk and copy
+// them. The limits of a document also grow with its size.
 constexpr std::uint64_t kRepeatedValues = 100'000;
 constexpr std::uint64_t kRepeatedText = std::uint64_t{1} << 20;
 constexpr std::uint64_t kBytesPerRepeatedValue = 32;
@@ -36,7 +36,7 @@ Place place_of(const YAML::Mark& mark, std::uint32_t file) {
           file};
 }
 
-// Checks that a text is UTF-8, as YAML and all outputs (JSON, HTML, SVG) require. Skips UTF-16 and
+// Checks that `text` is UTF-8, as YAML and all outputs (JSON, HTML, SVG) require. Skips UTF-16 and
 // UTF-32, which yaml-cpp recognizes by their first bytes. yaml-cpp does not check other bytes.
 bool check_encoding(const std::string& text, std::uint32_t file, Diagnostics& diagnostics) {
   const std::string begin = text.substr(0, 4);
@@ -63,8 +63,8 @@ bool check_encoding(const std::string& text, std::uint32_t file, Diagnostics& di
 }
 
 // Rejects a file with too many open brackets. yaml-cpp keeps all open brackets as tokens until it
-// knows the meaning of the first bracket: 20 MB of '[' take 4 GB. Brackets in texts also count, so
-// the limit is far above the depth limit.
+// knows the meaning of the first bracket: 20 MB of '[' take 4 GB. Brackets in strings also count,
+// so the limit is far above the depth limit.
 bool check_brackets(const std::string& text, std::uint32_t file, Diagnostics& diagnostics) {
   constexpr std::size_t kMaxOpen = 10'000;
   std::size_t open = 0;
@@ -94,7 +94,7 @@ std::string explained(const std::string& problem, std::optional<Place> open) {
   return fmt::format("invalid YAML: {}", problem);
 }
 
-// A stream buffer over a text in memory, because yaml-cpp reads streams.
+// A stream buffer over a string in memory, because yaml-cpp reads streams.
 class TextBuffer : public std::streambuf {
  public:
   explicit TextBuffer(const std::string& text) {
@@ -158,7 +158,7 @@ class YamlEvents : public YAML::EventHandler {
  private:
   struct Amount {
     std::uint64_t values = 0;
-    std::uint64_t text = 0;  // size of texts, in bytes
+    std::uint64_t text = 0;  // size of the text of scalars, in bytes
 
     void operator+=(const Amount& other) {
       values += other.values;
@@ -349,7 +349,7 @@ std::optional<YamlValue> YamlValue::find(std::string_view key) const {
   for (std::uint32_t i = 0; i < document_->nodes_[parent].size; i += 2) {
     const std::uint32_t value = document_->behind(name);
     const YamlDocument::Node& node = document_->nodes_[document_->resolved(name)];
-    // Most keys have another length.
+    // Compares the lengths first, because most keys differ in length.
     const bool fits = static_cast<Kind>(node.kind) == Kind::kScalar && node.size == key.size();
     if (fits && YamlValue(document_, name).text() == key) found = YamlValue(document_, value);
     name = document_->behind(value);

@@ -103,8 +103,8 @@ struct YamlValue::Entry {
 class YamlDocument {
  public:
   /// Parses `text` as a single document. Returns nullopt if `text` is not YAML, nests deeper than
-  /// 100, or has no document or several; `diagnostics` gets the reason. `text` must outlive the
-  /// document.
+  /// 100 levels, or does not contain exactly one document; `diagnostics` gets the reason. `text`
+  /// must outlive the document.
   static std::optional<YamlDocument> parse(const std::string& text,
                                            models::Diagnostics& diagnostics);
 
@@ -113,9 +113,9 @@ class YamlDocument {
   /// Returns a number above YamlValue::number() of all values.
   std::size_t size() const { return nodes_.size(); }
 
-  /// Adds the single document of another text and returns its root; root() does not change. The
-  /// places in that document have file number `file`, at most kMaxFiles. Returns nullopt in the
-  /// same cases as parse().
+  /// Parses another text as a single document, adds it and returns its root; root() does not
+  /// change. The places in the added document have file number `file`, at most kMaxFiles. Returns
+  /// nullopt in the same cases as parse().
   std::optional<YamlValue> add(const std::string& text, std::uint32_t file,
                                models::Diagnostics& diagnostics);
   static constexpr std::uint32_t kMaxFiles = 255;
@@ -127,7 +127,7 @@ class YamlDocument {
   YamlValue make_map(models::Place place, const std::vector<YamlValue::Entry>& entries);
   void set_root(const YamlValue& root) { root_ = root.index_; }
 
-  /// Removes all values. Values added later use the memory of these.
+  /// Removes all values. Values added later reuse their memory.
   void clear() {
     nodes_.clear();
     text_.clear();
@@ -138,7 +138,7 @@ class YamlDocument {
   }
 
   /// Releases an entry that will not be read again. Its memory is freed once adjacent entries are
-  /// also released. Texts are kept; a document with aliases keeps everything.
+  /// also released. The text of scalars is kept; a document with aliases keeps everything.
   void release(const YamlValue::Entry& entry);
 
  private:
@@ -193,7 +193,7 @@ class YamlDocument {
     std::size_t size_ = 0;
   };
 
-  // Adds a text that is known not to be JSON.
+  // Adds text that is known not to be JSON.
   std::optional<YamlValue> add_yaml(const std::string& text, std::uint32_t file,
                                     models::Diagnostics& diagnostics);
 
@@ -219,8 +219,8 @@ class YamlDocument {
     nodes_.push_back({models::SmallPlace(place), index + 1, number & 7U, 0});
     return index;
   }
-  // Adds a scalar with a text of `size` bytes at `first`. The place is marked if the scalar is in
-  // quotes.
+  // Adds a scalar. Its text is the `size` bytes at offset `first`. The place is marked if the
+  // scalar is in quotes.
   std::uint32_t add_scalar(models::SmallPlace place, std::size_t first, std::size_t size) {
     constexpr unsigned kScalar = static_cast<std::uint8_t>(YamlValue::Kind::kScalar);
     const auto index = static_cast<std::uint32_t>(nodes_.size());
@@ -236,7 +236,7 @@ class YamlDocument {
   bool has_aliases_ = false;
   std::uint32_t released_ = 0;      // the last contiguous range of released nodes:
   std::uint32_t released_end_ = 0;  // [released_, released_end_)
-  // Texts of scalars. Offsets below the size of source_ refer to the parsed JSON text, all other
+  // The text of scalars. Offsets below the size of source_ refer to the parsed JSON text, all other
   // offsets to text_.
   std::string_view source_;
   std::string text_;
@@ -293,8 +293,8 @@ void YamlValue::for_each_entry(Visit visit) const {
 /// Limit on the length of a name, in bytes.
 inline constexpr std::size_t kMaxName = 4096;
 
-/// Reports a name that is too long, or has control characters: names are printed unchanged on
-/// terminals. `value` is the place of the name.
+/// Returns false, and reports an error at `value`, if `name` is too long or has control characters:
+/// names are printed unchanged on terminals.
 bool check_name(std::string_view name, const YamlValue& value, models::Diagnostics& diagnostics);
 
 }  // namespace pipesim::formats

@@ -10,11 +10,11 @@
 
 namespace pipesim::formats {
 
-/// A value to write: a text, a list or a map.
+/// A value to write: a scalar, a list or a map.
 class YamlNode {
  public:
-  /// Creates a name or another text, quoted if YAML or the scenario reader would read it as
-  /// something else.
+  /// Creates a name or other text, quoted if YAML or the scenario reader would read it as something
+  /// else.
   static YamlNode text(std::string_view text);
   /// Creates a number, an expression, on or off.
   static YamlNode value(std::string_view text);

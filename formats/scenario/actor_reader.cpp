@@ -201,7 +201,7 @@ void ActorReader::read_behaviour(MapReader& map, ActorTemplate& actor) {
     if (actor.collective) actor.collective->timed = false;
   }
   actor.launch_overhead = defaults_.launch_overhead;
-  // Since OneFlow's #7924, an op after a collective waits for the collective's end, also on the
+  // Since OneFlow's #7924, an op after a collective waits for the collective's end, even on the
   // same thread.
   if (actor.collective && !defaults_.immediate) actor.immediate = false;
   fields_.read(map, actor);
@@ -322,8 +322,8 @@ void ActorReader::read_registers(MapReader& map, ActorTemplate& actor) {
 // ---------------------------------------------------------------------------------------------
 // Reads of an actor
 
-// Resolves the reads at once if they are plain names of earlier actors, as most are. Their part of
-// the document is then not kept. Returns false after a mistake, or if a read is not such a name;
+// Resolves the reads at once if they are plain names of earlier actors, as most are. The document
+// then need not keep the actor. Returns false after a mistake, or if a read is not such a name;
 // then no read is resolved.
 bool ActorReader::read_known(const Pending& pending) {
   if (pending.reads && !read_known(pending, *pending.reads, false)) return false;
@@ -434,7 +434,7 @@ bool ActorReader::read_long_read(const YamlValue& value, ReadTemplate& read, std
 }
 
 // Finds a register by name. `actor` means the register 'out' of an actor, `actor.register` another
-// register. `given` is the register's name if it has its own key.
+// register. `given` is the register's name from the key `register`; empty without that key.
 bool ActorReader::find_register(const std::string& name, const std::string& given, Place place,
                                 ReadTemplate& read) {
   read.actor = by_name_.find(name);

@@ -15,7 +15,7 @@
 
 namespace pipesim::formats {
 
-/// The backend of symmetric memory (TORCH_SYMMMEM), in the order of its words.
+/// The backend of symmetric memory (TORCH_SYMMMEM), in the order of the words for it in scenarios.
 enum class SymmetricMemory : std::uint8_t { kCuda, kNccl, kNvshmem };
 
 /// Defaults of actors: the scenario's `defaults:`.
@@ -27,7 +27,7 @@ struct ActorDefaults {
   bool is_gloo = false;  // whether calls on the host are gloo calls
   // Whether a send or recv outside a batch uses a communicator of its two ranks.
   bool by_pairs = false;
-  bool sends_empty = false;  // whether parts of 0 bytes of an all_to_all are also sent
+  bool sends_empty = false;  // whether an all_to_all sends its empty parts
   bool of_nccl = false;      // whether the scenario names a backend that uses NCCL
   SymmetricMemory symmetric_memory = SymmetricMemory::kCuda;
 };

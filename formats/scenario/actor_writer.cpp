@@ -1,4 +1,4 @@
-// Writes actors without everything that follows from their kinds: compares each actor with a plain
+// Writes actors without the keys that follow from their kinds: compares each actor with a plain
 // actor of the same kind.
 #include <string>
 #include <utility>

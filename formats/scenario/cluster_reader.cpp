@@ -236,7 +236,8 @@ std::optional<std::uint32_t> ClusterReader::read_host(const YamlValue& value) {
   return std::nullopt;
 }
 
-// Assigns the devices of each host to the ranks on this host, in order.
+// Assigns the devices of each host to the ranks on this host, in order. Reports the first host with
+// too few devices.
 void ClusterReader::count_devices(Place place) {
   std::vector<std::uint32_t> used(cluster_.hosts.size(), 0);
   for (const std::uint32_t host : cluster_.host_of_rank) {
@@ -278,12 +279,12 @@ void ClusterReader::read_link(const YamlValue& value, LinkClass& link) {
   const std::optional<YamlValue> picked = values_.resolved(value);
   if (!picked || picked->is_null()) return;
   MapReader map(*picked, keys::kLinkClass, diagnostics());
-  const models::TaskGraph none;  // the figures refer to nothing
+  const models::TaskGraph none;  // a link class refers to nothing in a graph
   FieldReader(values_, none).read(map, link);
   map.finish();
 }
 
-// Reads a list of links, in order of preference; returns the default without a value.
+// Reads a list of links, in order of preference. If there is no value, returns the default links.
 std::vector<std::uint32_t> ClusterReader::read_list(const std::optional<YamlValue>& value,
                                                     bool inside_host) {
   return value ? read_links_of(*value, values_, &cluster_) : usual_links(cluster_, inside_host);

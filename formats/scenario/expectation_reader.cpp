@@ -66,7 +66,7 @@ class ExpectationReader {
   void read_with(const YamlValue& with) {
     for (const YamlValue::Entry& entry : named_entries(with, "'with'", diagnostics_)) {
       const std::string name(entry.key.text());
-      // All scenarios have `reading`.
+      // `reading` can be set in every scenario.
       if (name != "reading" && values_.scope().find(name) == nullptr) {
         models::Diagnostic& error =
             diagnostics_.error(entry.key.place(), models::Code::kUnknownParameter,
@@ -262,8 +262,8 @@ class ExpectationReader {
     return bytes ? std::optional(Bounds::exactly(*bytes)) : std::nullopt;
   }
 
-  // Reads the bounds of a size. The bounds of an exact size keep their own place, so that --update
-  // finds this place.
+  // Reads the bounds of a size. Stores the place of an exact size, because --update rewrites the
+  // size there.
   std::optional<Bounds> memory_bounds(const YamlValue& value, models::ExpectedMemory& memory) {
     MapReader map(value, keys::kMemoryBounds, diagnostics_);
     if (const auto on = map.take("on")) memory.on = values_.rank_set(*on).value_or(memory.on);

@@ -33,7 +33,7 @@ class FieldReader {
     }
   }
 
-  /// Reads one field, also if its section calls this by hand.
+  /// Reads one field. The readers of sections call this for fields that are marked `by_hand`.
   template <typename T>
   void read(MapReader& map, const models::Field<T>& field, T& object) const {
     const auto value = take(map, field.name, field.value, field.otherwise);
@@ -63,7 +63,8 @@ class FieldReader {
   std::optional<std::int64_t> number(const Found& found) const;
   std::uint32_t index(const Found& found) const;
 
-  // Set a member. After an error, the member keeps its value, and an index is kNoIndex.
+  // Set a member. After an error, an index becomes kNoIndex, a list holds the items that were read,
+  // and any other member keeps its value.
   void set(const Found& found, bool& member) const;
   void set(const Found& found, std::int64_t& member) const;
   void set(const Found& found, std::optional<std::int64_t>& member) const;

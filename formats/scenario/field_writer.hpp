@@ -37,7 +37,7 @@ class FieldWriter {
     write(object, plain, map, [](std::string_view) {});
   }
 
-  /// Adds one member, if it differs.
+  /// Adds one member if it differs from the member of `plain`.
   template <typename T>
   void write(const models::Field<T>& field, const T& object, const std::type_identity_t<T>& plain,
              YamlNode& map) const {
@@ -52,7 +52,7 @@ class FieldWriter {
   using Traits = const models::FieldTraits&;
   using Node = std::optional<YamlNode>;
 
-  // Return nullopt for a member that says nothing.
+  // Return nullopt for a member that is not set.
   Node node(Traits traits, bool member) const;
   Node node(Traits traits, std::int64_t member) const;
   Node node(Traits traits, const std::optional<std::int64_t>& member) const;

@@ -15,7 +15,7 @@ namespace {
 using models::kNoIndex;
 using models::RankSet;
 
-// Whether `ranks` uses one of these names.
+// Whether `ranks`, the value of a set, uses one of `names`.
 bool names_one_of(const YamlValue& ranks, const std::set<std::string, std::less<>>& names) {
   if (ranks.is_scalar()) return names.find(ranks.text()) != names.end();
   const std::vector<YamlValue> items = ranks.is_list() ? ranks.items() : std::vector<YamlValue>();
@@ -102,7 +102,7 @@ void GroupReader::read_groups(const YamlValue& value) {
   }
 }
 
-// Reads [[0, 1], [2, 3]], or [0, 1] for the only list, or `all`, or a set.
+// Reads several lists, [[0, 1], [2, 3]], or a single list: [0, 1], `all` or a set.
 void GroupReader::read_group_lists(const YamlValue& value, models::Group& group) {
   std::vector<YamlValue> lists = {value};
   if (value.is_list() && !value.items().empty() && value.items().front().is_list()) {
@@ -110,7 +110,7 @@ void GroupReader::read_group_lists(const YamlValue& value, models::Group& group)
   }
   for (const YamlValue& list : lists) {
     std::vector<std::uint32_t> members;
-    // The order of a list is the order of its members, so it must not change.
+    // Keeps the order of the list: it is the order of the group's members.
     for (const YamlValue& item : list.is_list() ? list.items() : std::vector<YamlValue>{list}) {
       const std::optional<RankSet> ranks = values_.rank_set(item);
       if (ranks) members.insert(members.end(), ranks->begin(), ranks->end());

@@ -28,7 +28,7 @@ std::span<const KeyTable* const> steps();
 std::span<const KeyTable* const> calls_of_group();
 std::span<const KeyTable* const> faults();
 
-/// A step whose only work of its own is with the object that it names: `lock: gil`.
+/// A step that only uses the object that it names: `lock: gil`.
 struct ObjectStep {
   const char* word;  // the key
   sim::Role role;

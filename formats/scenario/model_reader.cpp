@@ -22,7 +22,7 @@ using models::TensorType;
 namespace {
 
 constexpr std::int64_t kMaxLayers = 1 << 16;
-constexpr std::size_t kMaxOps = 20'000;  // limit for all layers; passes take quadratic time
+constexpr std::size_t kMaxOps = 20'000;  // ops of all layers; passes take quadratic time
 constexpr std::int64_t kMaxElements = std::int64_t{1} << 48;
 
 class ModelReader {
@@ -336,7 +336,7 @@ class ModelReader {
   std::size_t ops_ = 0;                           // number of ops in all layers so far
 };
 
-// Returns the value of an option, as text.
+// Returns the value of an option as text; nullopt after an error.
 std::optional<std::string> option_text(const YamlValue& value, const models::Pass& pass,
                                        const models::PassOption& option,
                                        const ValueReader& values) {

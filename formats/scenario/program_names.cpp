@@ -63,7 +63,7 @@ void ProgramNames::look_ahead(const YamlValue& value) {
 }
 
 // Returns a name that is unique on each rank of `on`. The second step called "name" on a rank
-// becomes "name.2", unless a step has that name. Steps of different ranks can share a name.
+// becomes "name.2", or "name.3" if "name.2" is taken. Steps of different ranks can share a name.
 std::string ProgramNames::unique_name(const std::string& name, const RankSet& on) {
   std::vector<std::uint32_t>& copies = counted_copies_of(name);
   std::uint32_t copy = 0;
@@ -152,8 +152,8 @@ std::uint32_t ProgramNames::stream(const std::string& name, Place place) {
   return add_stream(name, place);
 }
 
-// Returns a stream for a wait. A step can wait for a stream before its first use, or if `when`
-// omits all steps that use it. `item` contains the name.
+// Returns the stream of a wait. The first use of the stream can come later in the file, or only in
+// steps that `when` omits. `item` contains the name.
 std::uint32_t ProgramNames::awaited_stream(const std::string& name, const YamlValue& item) {
   const std::uint32_t index = stream(name, item.place());
   const bool known = index < declared_streams_ || name == "compute" || is_stream_of_calls(name) ||
@@ -303,7 +303,7 @@ std::uint32_t ProgramNames::pair_of(std::uint32_t communicator, std::uint32_t a,
   models::CommunicatorTemplate pair;
   pair.name = fmt::format("{} {}-{}", of.name, std::min(a, b), std::max(a, b));
   pair.place = of.place;
-  // Only communicators of groups can exist from the start.
+  // A pair's communicator never exists from the start, so only a rule of first use applies to it.
   pair.init = graph_.init;
   pair.init.said = graph_.init.at_first_use;
   const std::uint32_t known = index_of(graph_.communicators, pair.name);

@@ -25,7 +25,7 @@ class ProgramNames {
   /// `value`.
   void look_ahead(const YamlValue& value);
 
-  /// Reports streams that steps wait for but never use, and events that are never recorded.
+  /// Report streams that steps wait for but never use, and events that are never recorded.
   void check_streams();
   void check_events();
 
@@ -36,8 +36,8 @@ class ProgramNames {
   /// Makes the name of the graph's last actor unique, as unique_name() does.
   void make_name_unique();
 
-  /// Returns the step of this name on the first rank of `on`, or one that no rank has if `on` is
-  /// empty; or kNoIndex.
+  /// Returns the step of this name on the first rank of `on` or, if `on` is empty, a step that no
+  /// rank has. Returns kNoIndex if there is no such step.
   std::uint32_t step_of(const std::string& name, const models::RankSet& on) const;
 
   // Return the index of the named thing; models::kNoIndex after an error.
@@ -46,7 +46,7 @@ class ProgramNames {
   std::uint32_t stream_of_calls(const models::CallTemplate& call);
   std::uint32_t communicator(const YamlValue& value, bool barrier);
 
-  /// Sets whether the host executes calls on the communicators of groups, and whether with gloo.
+  /// Sets whether the host executes calls on the communicators of groups, and whether it uses gloo.
   void set_on_host(bool on_host, bool is_gloo) {
     on_host_ = on_host;
     is_gloo_ = is_gloo;
@@ -61,7 +61,7 @@ class ProgramNames {
   }
 
   /// Returns the communicator on which the hosts of the ranks of `communicator` meet. Meetings for
-  /// another purpose, `what`, have one of their own.
+  /// each purpose, `what`, have their own communicator.
   std::uint32_t hosts_of(std::uint32_t communicator, const std::string& what = "hosts");
 
   /// Returns the communicator called `name` on which the hosts of all ranks meet.
@@ -101,14 +101,14 @@ class ProgramNames {
   std::size_t declared_communicators_;
   std::set<std::string, std::less<>> stream_words_;  // every value of a key `stream`
   std::set<std::string, std::less<>> record_words_;  // every value of a key `record`
-  std::map<std::uint32_t, models::Place> awaited_;   // by stream, perhaps unused: place of a wait
+  std::map<std::uint32_t, models::Place> awaited_;   // place of a wait, by awaited stream
   std::vector<std::uint32_t> awaited_events_;        // awaited events, perhaps never recorded
   using Names = std::map<std::string, std::uint32_t, std::less<>>;
   Names events_;          // by name, without the events of `after`
   Names implied_events_;  // events of `after`
   std::set<std::string> actor_names_;
   ActorIndex steps_;
-  // Number of uses of a name on each rank. Steps with unique names, as most are, are in `only_`
+  // Number of uses of a name on each rank. Most steps have unique names; those are in `only_`
   // instead.
   std::map<std::string, std::vector<std::uint32_t>> copies_;
   ActorIndex only_;
@@ -119,7 +119,7 @@ class ProgramNames {
   bool barriers_on_device_ = false;
 };
 
-/// Reports a stream for a call of gloo or MPI.
+/// Reports that a call of gloo or MPI has no stream.
 void refuse_stream_of_host(models::Diagnostics& diagnostics, models::Place place);
 
 }  // namespace pipesim::formats

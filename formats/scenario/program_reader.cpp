@@ -343,7 +343,8 @@ void ProgramReader::refuse_step(const YamlValue& value) {
   error.notes.push_back(fmt::format("a step begins with one of {}", fmt::join(words, ", ")));
 }
 
-// Returns the ranks of `outer` that have the step; nullopt if none has.
+// Returns the ranks of `outer` that have the step; nullopt if no rank has it. After an error,
+// returns `outer`.
 std::optional<RankSet> ProgramReader::read_when(MapReader& map, const RankSet& outer) {
   const std::optional<YamlValue> when = map.take("when");
   if (!when) return outer;

@@ -33,7 +33,7 @@ class ProgramReader {
   void read_blocks(const YamlValue& blocks);
 
   /// Reads all programs. Reports waits for a stream or an event that the rest of the file never
-  /// uses, because the name must be misspelled.
+  /// uses: the name is probably misspelled.
   void read(const YamlValue& programs);
 
  private:
@@ -183,7 +183,8 @@ class ProgramReader {
   // Words that could name a parameter, by block.
   std::map<std::string, std::set<std::string>, std::less<>> names_in_;
   std::vector<std::string> open_blocks_;
-  // How often the reader has read a list of steps or a step, or has added a step to a program.
+  // Number of times that the reader has read a list of steps or a step, or has added a step to a
+  // program.
   std::size_t visits_ = 0;
   std::uint64_t placed_ = 0;  // number of steps, counted once per rank
   std::size_t depth_ = 0;

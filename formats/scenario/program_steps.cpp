@@ -37,7 +37,7 @@ bool ProgramReader::read_device_step(MapReader& map, ActorTemplate& actor, const
   return read_object_step(map, actor) || read_calls(map, actor, context);
 }
 
-// Reads a step that names an event, a lock or a communicator.
+// Reads a step that names an event, a lock or a communicator. Returns false for other steps.
 bool ProgramReader::read_object_step(MapReader& map, ActorTemplate& actor) {
   StepTemplate& step = *actor.step;
   for (const keys::ObjectStep& kind : keys::object_steps()) {
@@ -273,9 +273,9 @@ void ProgramReader::read_splits(const YamlValue& splits, const CallTemplate& cal
   }
 }
 
-// Replaces a gather or scatter by sends and recvs with the root, as NCCL and PyTorch do. These
-// messages match by order, together with all other sends and recvs between two ranks. Lowering
-// reports mistakes in the call.
+// Replaces a gather or scatter by sends and recvs with the root, as NCCL and PyTorch do. They match
+// by order, together with all other sends and recvs between two ranks. Lowering reports mistakes in
+// the call.
 void ProgramReader::make_messages(const CallTemplate& call, const RankSet& on) {
   const bool gathers = call.operation == Operation::kGather;
   if ((!gathers && call.operation != Operation::kScatter) || !call.peer ||
@@ -408,7 +408,7 @@ void ProgramReader::create_later(std::uint32_t communicator) {
   graph_.communicators[communicator].init.at_first_use = true;
 }
 
-// Marks a communicator// Returns a step in which the host does something to a communicator.
+// Returns a step in which the host performs `operation` on a communicator.
 ActorTemplate ProgramReader::communicator_step(const YamlValue& name, Operation operation,
                                                const ActorTemplate& like) {
   ActorTemplate step = like;
@@ -426,7 +426,7 @@ ActorTemplate ProgramReader::communicator_step(const YamlValue& name, Operation 
   return step;
 }
 
-// Adds a step that comes before the step that is being read and stems from the same map.
+// Adds a step before the step that is being read. Both come from the same map.
 void ProgramReader::add_before(ActorTemplate step, const Context& context, Steps& steps) {
   check_ended(step, context);
   calls_on_ = {context.on};
@@ -477,7 +477,7 @@ bool ProgramReader::read_abort_or_shrink(MapReader& map, ActorTemplate& actor,
   return true;
 }
 
-// Reports what only NCCL does to a communicator, on a communicator of the host.
+// Reports an operation that only NCCL has, on a communicator whose calls the host executes.
 void ProgramReader::refuse_on_host(const CallTemplate& call) {
   const models::CommunicatorTemplate& communicator = graph_.communicators[call.communicator];
   const bool works = !is_of_host(call.operation) || call.operation == Operation::kDestroy ||
@@ -491,7 +491,7 @@ void ProgramReader::refuse_on_host(const CallTemplate& call) {
 
 namespace {
 
-// Whether a rank can use a communicator in this way after `end`.
+// Whether a rank can perform `use` on a communicator after `end`.
 bool is_allowed_after(Operation end, Operation use) {
   if (use == Operation::kAbort || use == Operation::kDrain) return true;
   if (end == Operation::kFinalize) return use == Operation::kDestroy;
@@ -507,8 +507,8 @@ const char* participle(Operation end) {
 
 }  // namespace
 
-// Reports the use of a communicator after its end on the same thread. The order between threads
-// does not follow from the file.
+// Reports the use of a communicator after its end on the same thread, and stores the ends in
+// `actor`. Ignores other threads, because the file does not fix the order between threads.
 void ProgramReader::check_ended(const ActorTemplate& actor, const Context& context) {
   const auto check = [&](std::uint32_t communicator, Operation use) {
     for (const Ended& ended : ended_) {
@@ -649,8 +649,8 @@ void ProgramReader::read_after(const YamlValue& after, const ActorTemplate& acto
   }
 }
 
-// Makes a step `behind` a group's stream also wait for the streams of the group's two-rank
-// communicators.
+// If `actor` has `behind` with a group's stream, makes it also wait for the streams of the group's
+// two-rank communicators.
 void ProgramReader::wait_for_pairs(const ActorTemplate& actor, const Context& context,
                                    Steps& steps) {
   if (actor.behind == kNoIndex) return;
@@ -660,7 +660,8 @@ void ProgramReader::wait_for_pairs(const ActorTemplate& actor, const Context& co
   }
 }
 
-// Reports an event on the stream of a group with two-rank communicators: an event is on one stream.
+// Reports a `record` or `wait` on the stream of a group whose sends and recvs also use other
+// streams: an event is on a single stream.
 void ProgramReader::refuse_event_of_pairs(const ActorTemplate& actor, const RankSet& on) const {
   const Role role = actor.step->role;
   if (role != Role::kRecord && role != Role::kWait) return;
@@ -742,7 +743,8 @@ void ProgramReader::read_thread_blocks(const YamlValue& value, StepTemplate& ste
       static_cast<std::uint32_t>(values_.integer(value, "cluster", 1, kMaxCluster).value_or(1));
 }
 
-// Reads the waits of a step on a stream: `behind` a stream, or ops of other steps.
+// Reads `numbers` and, if the step needs kernel slots, its kernel settings, `behind` and
+// `waits_for`. Returns the waits from `waits_for`.
 std::vector<ProgramReader::PendingWait> ProgramReader::read_waits(MapReader& map,
                                                                   ActorTemplate& actor) {
   std::vector<PendingWait> result;
@@ -766,7 +768,7 @@ std::vector<ProgramReader::PendingWait> ProgramReader::read_waits(MapReader& map
   return result;
 }
 
-// Reads a wait: the name of a step, or a map. The result has no step after an error.
+// Reads a wait: the name of a step, or a map. After an error, the result's `step` is empty.
 ProgramReader::PendingWait ProgramReader::read_wait(const YamlValue& value) {
   PendingWait wait;
   wait.place = value.place();

@@ -17,8 +17,8 @@ using models::kNoIndex;
 using models::Operation;
 using sim::Role;
 
-// A step in which the hosts of all ranks of a communicator meet. Meetings of one kind meet in their
-// order, so that two kinds called in opposite orders wait for each other.
+// A step in which the hosts of all ranks of a communicator meet. Each kind of meeting has its own
+// sequence: ranks that call two kinds in opposite orders wait for each other.
 struct WindowStep {
   const char* word;
   const char* meeting;
@@ -47,7 +47,7 @@ void ProgramReader::meet_hosts(ActorTemplate& actor, std::uint32_t communicator,
   calls_on_ = {context.on};
 }
 
-// Reads a step about windows or symmetric memory.
+// Reads a step about windows or symmetric memory. Returns false for other steps.
 bool ProgramReader::read_symmetric(MapReader& map, ActorTemplate& actor, const Context& context) {
   for (const WindowStep& step : kWindowSteps) {
     const auto value = map.take(step.word);
@@ -90,7 +90,7 @@ void ProgramReader::set_symmetric(std::string_view word, std::uint32_t communica
       if (meets) meet_hosts(actor, names_.hosts_of(communicator, "windows"), context);
       return;
     case SymmetricMemory::kNvshmem:
-      // Each ends in a barrier of all ranks of the job, whatever the group.
+      // All three steps end in a barrier of all ranks of the job, whatever the group.
       return meet_hosts(actor, names_.hosts_of_all("NVSHMEM", actor.place), context);
   }
 }

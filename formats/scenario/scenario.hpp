@@ -15,8 +15,8 @@
 
 namespace pipesim::formats {
 
-/// Reasons why `check` weakens its answer, because the scenario lacks information. `proved` and
-/// `hang` make such an answer undecided; an empty reason lets the answer stand.
+/// Reasons for which `check` weakens its answer: the scenario lacks information. A reason in
+/// `proved` or `hang` makes that answer undecided; an empty reason does not change the answer.
 struct Undecided {
   models::OutsideText proved;
   models::OutsideText hang;
@@ -36,10 +36,11 @@ struct Scenario {
 };
 
 struct ReadOptions {
-  // Whether to run the passes of a model; false: also skips faults and expectations.
+  // Whether to run the passes of a model. If false, the model's faults and expectations are not
+  // read either.
   bool build_model = true;
   std::vector<PatchText> patches{};  // applied in this order
-  // Whether an all_to_all sends empty parts; overrides the backend.
+  // Whether an all_to_all sends empty parts; overrides the backend's default.
   std::optional<bool> sends_empty_parts{};
 };
 

@@ -151,7 +151,8 @@ std::optional<Scenario> ScenarioReader::run() {
   return std::move(scenario_);
 }
 
-// Reads the keys that name ops. A graph that is still a model has no ops.
+// Reads faults, the programs of threads, and expectations: they name ops. Skips faults and
+// expectations if the graph is still a model, which has no ops.
 void ScenarioReader::read_what_names_ops(MapReader& map) {
   const auto faults = map.take("faults");
   const auto expect = map.take("expect");

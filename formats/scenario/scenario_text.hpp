@@ -19,7 +19,7 @@ namespace pipesim::formats {
 class ScenarioMap {
  public:
   ScenarioMap() = default;
-  /// Begins a step: its word and what the word is about.
+  /// Begins a step with its first key and value: `lock: gil`.
   ScenarioMap(std::string_view word, std::string_view what) { text(word, what); }
 
   /// Add a name or other text, an expression, a number, on or off, a list of names, and any value.
@@ -30,7 +30,7 @@ class ScenarioMap {
   ScenarioMap& names(std::string_view key, const std::vector<std::string>& names);
   ScenarioMap& add(std::string_view key, YamlNode value);
 
-  /// Adds a text unless it is empty.
+  /// Adds `text` unless it is empty.
   ScenarioMap& optional_text(std::string_view key, std::string_view text);
 
   bool empty() const { return map_.empty(); }
@@ -42,7 +42,7 @@ class ScenarioMap {
   YamlNode map_ = YamlNode::map();
 };
 
-/// A list of ranks, without ranges: [0, 1, 2].
+/// Returns a list of ranks, without ranges: [0, 1, 2].
 YamlNode rank_list(const std::vector<std::uint32_t>& ranks);
 
 /// Returns the key of a call's peer: `to`, `from` or `root`.
@@ -70,7 +70,7 @@ class ScenarioText {
   void add(std::string_view section, std::string_view name, YamlNode value);
   /// Adds an item to a section that is a list: programs, faults.
   void add(std::string_view section, YamlNode item);
-  /// Adds the program of one rank; adds nothing if it has no steps.
+  /// Adds the program of one rank, unless it has no steps.
   void add_program(std::uint32_t rank, YamlNode steps);
 
   bool has(std::string_view key) const { return sections_.contains(key); }

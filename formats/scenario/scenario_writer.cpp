@@ -54,7 +54,7 @@ class ScenarioWriter {
   const FieldWriter fields_{graph_};
   const bool brief_;
   bool programs_name_all_ = false;  // whether the form is brief and all actors are steps
-  std::set<std::uint32_t> called_;  // communicators of calls for which the group's name is enough
+  std::set<std::uint32_t> called_;  // communicators that calls can name by their group
 };
 
 ScenarioWriter::ScenarioWriter(const TaskGraph& graph, bool brief) : graph_(graph), brief_(brief) {
@@ -337,7 +337,7 @@ YamlNode ScenarioWriter::device() const {
   return map;
 }
 
-// Whether first uses are in the order of indices, without gaps.
+// Tracks whether first uses are in the order of indices, without gaps.
 class FirstUses {
  public:
   void see(std::uint32_t index) {
@@ -437,7 +437,7 @@ YamlNode ScenarioWriter::rank_fault(const models::RankFault& fault) const {
 YamlNode ScenarioWriter::link_fault(const models::LinkFault& fault) const {
   YamlNode map = YamlNode::map();
   models::LinkFault plain;
-  if (fault.slower == 0) plain.down_ns = -1;  // one of `down` and `slower` must be there
+  if (fault.slower == 0) plain.down_ns = -1;  // writes `down`: a fault needs `down` or `slower`
   fields_.write(fault, plain, map, [&](std::string_view) {
     if (!fault.hosts) return;
     YamlNode hosts = YamlNode::list();

@@ -14,7 +14,7 @@
 
 namespace pipesim::formats {
 
-/// The largest file that is read, in bytes.
+/// Size limit of a schedule file.
 inline constexpr std::size_t kMaxScheduleBytes = std::size_t{1} << 28;
 
 /// One row, from any source.
@@ -23,10 +23,11 @@ struct ScheduleRow {
   models::Place place;  // place of its first character
 };
 
-/// Returns the rows of a file, which must outlive them. Empty lines at the end are not rows.
+/// Returns the rows of the file `text`, which must outlive the rows. Empty lines at the end are not
+/// rows.
 std::vector<ScheduleRow> schedule_rows(std::string_view text);
 
-/// Reads a schedule of `pipelines` pipelines (see models::Schedule) that is valid
+/// Reads a schedule of `pipelines` pipelines (see models::Schedule), and validates it
 /// (models::validate). The largest stage and micro-batch in the rows give the numbers of stages and
 /// micro-batches. Understands both vocabularies. Since November 2024, I is the input gradient and B
 /// the whole backward; before, B was the input gradient and BW the whole backward. `partial`: see

@@ -245,8 +245,8 @@ class PipelineReader {
     bool between = false;  // whether values differ per pair of neighboring stages, not per stage
   };
 
-  // Averages each cost over the stages of a rank, and takes the median over ranks, like ZB-V's
-  // authors.
+  // Sets the costs of `shape` from the costs of stages, like ZB-V's authors: averages each cost
+  // over the stages of a rank, then takes the median over ranks.
   ScheduleShape with_costs(ScheduleShape shape) const {
     const auto of_stages = [&](std::int64_t models::StageCost::*cost) {
       std::vector<std::int64_t> of_ranks;
@@ -267,8 +267,8 @@ class PipelineReader {
     return shape;
   }
 
-  // Returns the median of the stated times of messages or, in a cluster, of the transfer times
-  // between neighboring ranks.
+  // Returns the median of the stated times of sends and recvs or, in a cluster, of the transfer
+  // times between neighboring ranks.
   std::int64_t message_time(std::uint32_t rows) const {
     if (pipeline_.message_ns || !cluster_ || !pipeline_.message_bytes) {
       return pipeline_.message_ns ? middle(pipeline_.message_ns->values) : 0;

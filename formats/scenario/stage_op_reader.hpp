@@ -11,8 +11,8 @@
 
 namespace pipesim::formats {
 
-/// A function that reads a key of a map, with values per stage and micro-batch. Returns nullopt
-/// without the key.
+/// A function that reads a key of a map, with values per stage and micro-batch. Returns nullopt if
+/// the map lacks the key.
 using AmountsReader = std::function<std::optional<models::StageAmounts>(
     MapReader& map, const char* key, ValueType type)>;
 
