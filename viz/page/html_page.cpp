@@ -201,7 +201,7 @@ class PageData {
     return info.collective ? models::WorkKind::kCollective : models::WorkKind::kMessage;
   }
 
-  // Whether the op runs once, so that its name needs no #k.
+  // Whether the name of the op needs no #k: the op runs once, or its name already has a number.
   bool is_alone(const OpInfo& info) const {
     if (run_ == nullptr) return false;
     const std::uint32_t index = run_->lowered.actor_template[info.actor];
@@ -224,8 +224,8 @@ class PageData {
     return result;
   }
 
-  // Describes the lines of the user's program that ranks call differently often, the line with the
-  // fewest odd ranks first. Only for a recorded script, whose ranks are meant to do the same.
+  // Lists the lines of a recorded script at which ranks make different numbers of calls. Lines with
+  // few deviating ranks come first. Returns nothing for other runs, whose ranks need not be alike.
   std::vector<std::string> difference_lines() const {
     constexpr std::size_t kMaxLines = 12;
     std::vector<std::string> lines;
@@ -270,8 +270,8 @@ class PageData {
     return lines;
   }
 
-  // Returns the waits. The cycle comes first: its waits have the numbers 1, 2, ... in order. Waits
-  // for roots follow, since all other waits depend on them.
+  // Returns the waits as JSON. The cycle comes first: its waits have the numbers 1, 2, ... in
+  // order. Waits for roots follow, since all other waits depend on them.
   Json waits() {
     Json result = Json::array();
     std::set<std::pair<std::string, std::string>> on_cycle;
@@ -323,8 +323,8 @@ class PageData {
     return result;
   }
 
-  // Groups ranks with equal lanes into classes; the page has the lanes of the first rank. Does not
-  // group the ranks of the hang, or the ranks of a small job.
+  // Groups ranks with equal lanes into classes; the page has the lanes of each class's first rank.
+  // Does not group the ranks of the hang, or the ranks of a small job.
   std::vector<models::RankSet> classes() const {
     std::map<std::uint32_t, std::vector<const models::Lane*>> lanes_of;
     for (const models::Lane& lane : timeline_.lanes) lanes_of[lane.rank].push_back(&lane);
@@ -553,7 +553,7 @@ class PageData {
     return result;
   }
 
-  // Describes the progress of `rank` wherever ops are missing; empty if all ops are done.
+  // Lists the progress of `rank` in each sequence with missing ops; empty if all ops are done.
   static std::string missing_text(const models::RankReport& rank) {
     std::string text;
     for (const models::Progress& progress : rank.progress) {
@@ -564,8 +564,8 @@ class PageData {
     return text;
   }
 
-  // Returns the key of a progress column: the name, and whether it is that of a thread. A thread
-  // can have the same name as a phase or stream.
+  // Returns the key of a progress column: its name, and whether it is the column of a thread. A
+  // thread can have the same name as a phase or stream.
   static std::pair<std::string, bool> column_of(const models::Progress& progress) {
     return {progress.what, progress.of == models::Progress::Of::kHost};
   }
@@ -607,7 +607,7 @@ class PageData {
             {"rows", rows}};
   }
 
-  // Converts a table of numbers.
+  // Converts a table of numbers to JSON.
   Json table(const DataTable& table) const {
     Json heads = Json::array();
     for (const DataTable::Column& head : table.columns) {

@@ -34,7 +34,7 @@ struct CheckPage {
     std::string about;
     std::string answer;
     std::string end;  // end of the run with the scenario's own durations
-    std::string why;  // reason of the hang
+    std::string why;  // reason for the hang
   };
   std::string headline;            // text after the name: "can hang"
   std::string verdict;             // "hang possible"

@@ -74,7 +74,7 @@ const char* kind_word(models::WorkKind kind) {
 }
 
 // Escapes JSON for a <script> element, so that the text cannot start a tag or comment. Older
-// browsers read U+2028 as a line end. These characters occur only in strings.
+// browsers read U+2028 and U+2029 as line ends. All escaped characters occur only in strings.
 std::string page_data_text(const std::string& json) {
   std::string result;
   result.reserve(json.size());

@@ -16,7 +16,7 @@ struct TablePage {
   struct Part {
     std::string id;     // anchor in the page: letters and '-' only
     std::string name;   // entry in the table of contents; empty: not listed
-    std::string title;  // heading; empty: continues the part before
+    std::string title;  // heading; empty: continues the previous part
     std::string about{};
     std::string left_out{};
     std::string svg{};

@@ -221,7 +221,7 @@ class MemoryPicture {
       if (path.points.back().y != top) {
         path.points.push_back({begin, top});
       } else {
-        path.points.pop_back();  // extends the step before, which has the same height
+        path.points.pop_back();  // extends the previous step, which has the same height
       }
       path.points.push_back({end, top});
       begin = end;

@@ -9,7 +9,7 @@
 
 namespace pipesim::viz {
 
-/// Makes a lane with the forwards and backwards of each schedule row used by `ranks`. `fold`:
+/// Returns a lane for each schedule row that `ranks` use, with its forwards and backwards. `fold`:
 /// repeated parts of long rows become loops, and only some of many rows are shown. `title` is the
 /// text above the lanes.
 TaskLanes schedule_lanes(const models::Pipeline& pipeline, const models::RankSet& ranks,

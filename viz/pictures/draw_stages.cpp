@@ -164,7 +164,7 @@ class PipelineGrid {
     return cell;
   }
 
-  // Returns the range of message sizes of the stages from `first` up to `end`; empty if no sizes
+  // Returns the range of sizes that stages send at the boundaries [first, end); empty if no sizes
   // are given.
   std::string message_text(std::uint32_t first, std::uint32_t end) const {
     if (!pipeline_.message_bytes) return "";

@@ -65,8 +65,8 @@ class ActorsPicture {
     const std::vector<models::RankSet> classes = models::rank_classes(lowered, ranks);
     choose(classes);
     if (talks_to_itself()) {
-      // Arrows from a class to itself hide which ranks communicate. If there is space, draws all
-      // ranks.
+      // Arrows from a class to itself hide which ranks communicate. If there is space, draws each
+      // rank separately.
       choose(alone);
       if (node_count() <= kMaxAlone) return;
       choose(classes);
@@ -74,7 +74,7 @@ class ActorsPicture {
     merge_similar();
   }
 
-  /// Returns nullopt if the graph fits a page only with illegible text.
+  /// Returns the picture; nullopt if the graph fits a page only with illegible text.
   std::optional<std::string> run(PictureFormat format) {
     constexpr double kMinScale = 0.6;
     const std::uint64_t count = node_count();
@@ -483,8 +483,9 @@ class ProgramLanes {
     templates_.push_back(std::move(own));
   }
 
-  // Compares each class with the most similar class of more ranks, or of as many and above it, at
-  // the same position of the pipeline: ranks of other positions differ as a rule.
+  // Compares each class with the most similar class at the same position in the pipeline, because
+  // ranks at other positions usually differ. Considers only classes with more ranks, and classes
+  // above it with equally many ranks.
   void compare_all() {
     const std::vector<std::uint32_t> positions = models::rank_positions(lowered_);
     const std::vector<std::vector<TaskLane>> originals = lanes_of_;
@@ -543,7 +544,7 @@ class ProgramLanes {
       if (step.parts.empty() && std::binary_search(without.begin(), without.end(), step.number)) {
         LaneStep ghost = step;
         ghost.missing = true;
-        // Its peers are those of the other class.
+        // Removes the peers, which are those of the other class.
         std::erase_if(ghost.lines, [](const std::string& line) {
           return line.starts_with("to ") || line.starts_with("from ");
         });

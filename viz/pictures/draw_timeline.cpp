@@ -40,7 +40,7 @@ constexpr double kRankGap = 10;    // gap between ranks
 constexpr double kLabelSize = 11;  // text in bars, and names
 constexpr double kMaxNames = 240;
 constexpr double kHangShare = 0.3;      // share of the width for stuck ops
-constexpr std::size_t kMaxOwnRows = 8;  // maximum number of ranks on cycles that share no rows
+constexpr std::size_t kMaxOwnRows = 8;  // maximum number of ranks on cycles with their own rows
 constexpr double kAboutLine = 16;
 constexpr double kCompactTop = 58;  // top of the rows if the page has several timelines
 constexpr const char* kPartsName = "steps";
@@ -57,7 +57,7 @@ struct RankRows {
   std::size_t rows() const { return lanes.size() + (parts.empty() ? 0 : 1); }
 };
 
-// Returns the numbers in a text, as they are written.
+// Returns the numbers in `text`, as written.
 std::vector<std::string> numbers_in(const std::string& text) {
   std::vector<std::string> numbers;
   bool inside = false;
@@ -70,8 +70,8 @@ std::vector<std::string> numbers_in(const std::string& text) {
   return numbers;
 }
 
-// Returns texts that differ only in their numbers as one text: "rank 3" and "rank 7" as "rank
-// 3..7". Returns the first of other texts.
+// Merges strings that differ only in their numbers: "rank 3" and "rank 7" become "rank 3..7".
+// Returns the first string if the strings differ in other ways.
 std::string merged_numbers(const std::vector<std::string>& texts) {
   const std::string skeleton = models::without_numbers(texts.front());
   const auto is_less = [](const std::string& a, const std::string& b) {
@@ -130,7 +130,8 @@ class TimelinePicture {
                          [](const Lane& lane) { return !lane.stuck.empty(); });
   }
 
-  /// Chooses the rows. `pictures`: number of timelines on the page.
+  /// Chooses the rows, the text below the title and the scales. `pictures`: number of timelines on
+  /// the page. Throws DrawingError if there are too many rows.
   void measure(std::size_t pictures) {
     if (row_count() > kMaxRows && !style_.all) leave_out_all_but_work();
     const std::size_t most = style_.all ? kMaxAllRows : kMaxRows;
@@ -239,7 +240,7 @@ class TimelinePicture {
     return rows;
   }
 
-  // Returns a text that is equal for ranks that can share their rows.
+  // Returns a key that is equal for ranks that can share their rows.
   std::string key_of(const RankRows& rows) const {
     const std::uint32_t rank = rows.ranks.front();
     std::string key;
@@ -258,7 +259,7 @@ class TimelinePicture {
     return key;
   }
 
-  // Adds the rows of a rank to those of `group`, or as a new group behind the others.
+  // Adds the rows of a rank to group `group`. An index after the last group adds a new group.
   void add_rows(RankRows rows, std::size_t group) {
     if (group == groups_.size()) {
       for (const Lane* lane : rows.lanes) alike_[lane] = {lane};
@@ -399,8 +400,8 @@ class TimelinePicture {
 
   double about_width() const { return style_.width - 2 * kTimelineMargin; }
 
-  // Chooses the text below the title: how far the run came, why it ended, and notes, on two lines
-  // if one is too short.
+  // Chooses the text below the title: the progress of the run, the reason for its end, and notes.
+  // Uses two lines if one is too short.
   void choose_about() {
     std::string about = fmt::format("{}, {} of {} done", counted(graph_.ranks, "rank"),
                                     grouped(run_.explanation.ops_done),
@@ -610,7 +611,7 @@ class TimelinePicture {
            std::any_of(lane.slices.begin(), lane.slices.end(), computes);
   }
 
-  // Adds the gray background of a lane that computes, whose tooltip has its idle share.
+  // Adds a gray background to a lane that computes. The tooltip shows the lane's idle share.
   void add_idle(const Lane& lane, double y) {
     std::vector<models::Interval> busy;
     for (const Slice& slice : lane.slices) {
@@ -663,8 +664,8 @@ class TimelinePicture {
     add_still(lane, y);
   }
 
-  // Returns the action that a slice is a part of, such as "0F7" of "attention of 0F7"; empty if it
-  // is a whole action, or none.
+  // Returns the action to which a slice belongs: "0F7" for "attention of 0F7". Returns an empty
+  // string for a whole action, and for a slice without an action.
   std::string action_of(const Slice& slice) const {
     if (!graph_.pipeline || slice.kind > WorkKind::kOverlapped || !slice.done) return "";
     const std::string whole = label(slice.actor, slice.k);
@@ -672,8 +673,8 @@ class TimelinePicture {
     return of == std::string::npos ? "" : whole.substr(of + 4);
   }
 
-  // Returns the index of the last of the consecutive parts of one action, from `first` on, if they
-  // are too narrow to see one by one; else `first`.
+  // Returns the index of the last part of the action at `first`, if its parts from `first` on are
+  // too narrow to see one by one; else returns `first`.
   std::size_t last_of_action(const Lane& lane, std::size_t first) const {
     constexpr double kNarrow = 6;
     const Slice& begin = lane.slices[first];
@@ -786,7 +787,7 @@ class TimelinePicture {
     return found == lane.slices.end() ? lane.slices.back() : *found;
   }
 
-  // Returns the texts of a wait, longest first.
+  // Returns descriptions of a wait, longest first.
   std::vector<std::string> wait_of(const Lane& lane, const Slice& slice) const {
     for (std::size_t i = 0; i < lane.stuck.size(); ++i) {
       const StuckOp& op = lane.stuck[i];
@@ -803,8 +804,10 @@ class TimelinePicture {
 
   std::string stuck_text(const StuckOp& op) const { return plain_text(op) + place(op.actor); }
 
-  // Returns the texts of the `index`-th stuck op of a lane, longest first: with its line, without,
-  // without the waiting op, and with only the awaited op. Ranks that share the row share the text.
+  // Returns descriptions of the `index`-th stuck op of a lane, longest first: with the op's line,
+  // without the line, without the waiting op, with only the awaited op, without the group of a
+  // recorded call, and with only the awaited rank. Each description stands for all ranks that share
+  // the row.
   std::vector<std::string> stuck_texts(const Lane& lane, std::size_t index) const {
     std::vector<std::string> whole;
     std::vector<std::string> plain;
@@ -821,7 +824,7 @@ class TimelinePicture {
       plain.push_back(plain_text(op));
       waits.push_back(wait_text(wait));
       whom.push_back("waits for " + phrase_of(wait.to));
-      // A recorded call without its group, and the rank alone.
+      // `shorter` omits the group of a recorded call; `ranks` has only the rank.
       shorter.push_back(whom.back().substr(0, whom.back().find(" on ")));
       ranks.push_back(wait.to.kind == sim::WaitNodeKind::kOutside || wait.to.rank == each->rank
                           ? shorter.back()
@@ -831,8 +834,8 @@ class TimelinePicture {
             merged_numbers(whom),  merged_numbers(shorter), merged_numbers(ranks)};
   }
 
-  // Makes a label on a white background in a hatched box, whose part right of `middle` it prefers:
-  // in the middle of this part or, if it is too long, at the right end of the box. Uses the longest
+  // Adds a label on a white background in a hatched box. Centers the label between `middle` and the
+  // right end of the box; a label that is too long is placed at the right end. Uses the longest
   // text that fits.
   void add_wait_label(const std::vector<std::string>& texts, const Scene::Box& box, double middle) {
     if (!has_text()) return;
@@ -916,7 +919,7 @@ class TimelinePicture {
   std::int64_t begin_ns_;  // time range of the picture
   std::int64_t end_ns_;
   SliceLook look_;
-  std::set<std::uint32_t> own_rows_;  // ranks of cycles, which share no rows if they are few
+  std::set<std::uint32_t> own_rows_;  // ranks on cycles, if few: each gets its own rows
   std::set<std::string> cyclic_;      // ops on cycles other than the first
   std::map<std::uint32_t, const models::Root*> missing_;  // ranks awaited in vain by others
   Scene scene_;

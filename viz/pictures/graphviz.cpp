@@ -242,8 +242,8 @@ std::string rendered(int (*render)(GVC_t*, Agraph_t*, const char*, char**, Lengt
   return result;
 }
 
-// Returns the SVG with the fonts of the other pictures: Graphviz's own list ends in a name that
-// some renderers take for a font, and replace by a wider one than the labels were measured for.
+// Returns the SVG with the fonts of the other pictures. Graphviz's own list ends in a name that
+// some renderers take for a font and replace by a wider font than the labels were measured for.
 std::string with_fonts(std::string svg) {
   constexpr std::string_view kGraphvizFonts = "font-family=\"Helvetica,sans-Serif\"";
   const std::string fonts = fmt::format("font-family=\"{}\"", kFonts);

@@ -78,10 +78,10 @@ class Graphviz {
   double scale() const;
   /// Selects light text on a dark page. Must be called before all other functions.
   void set_dark(bool dark);
-  /// Multiplies the size of all texts, except HTML-like labels. Must be called before all other
-  /// functions but set_dark().
+  /// Scales all text, except HTML-like labels. Must be called before all other functions except
+  /// set_dark().
   void set_font_scale(double scale);
-  /// Sets width divided by height. The layout is spread, texts keep their size.
+  /// Sets width divided by height. Spreads the layout; text keeps its size.
   void set_aspect(double aspect);
 
   std::string dot() const;
@@ -97,7 +97,7 @@ class Graphviz {
 };
 
 /// Returns an HTML-like label for Graphviz: the title, lines below it, the colors of `kinds`, and
-/// the command that made the picture. `scale`: size of the texts, relative to the default.
+/// the command that made the picture. `scale`: size of the text, relative to the default.
 std::string legend_html(const std::string& title, const std::vector<std::string>& lines,
                         const std::vector<models::WorkKind>& kinds = {},
                         const std::string& made_by = {}, double scale = 1);

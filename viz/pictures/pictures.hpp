@@ -28,9 +28,8 @@ struct TimelineStyle : PictureStyle {
 };
 
 /// Draws the ops of every stream of every rank over time, and the blocked ops at the end: one row
-/// per rank and lane; the more rows, the lower each row. Ranks with the same ops at
-/// the same times share their rows, unless `style.all`. Throws DrawingError if there are too many
-/// rows.
+/// per rank and lane. Many rows are drawn lower. Ranks with the same ops at the same times share
+/// their rows, unless `style.all`. Throws DrawingError if there are too many rows.
 Scene draw_timeline(const models::TaskGraph& graph, const models::Simulation& run,
                     const models::Timeline& timeline, const TimelineStyle& style);
 

@@ -1,5 +1,5 @@
 // SVG is written directly, for patterns, tooltips and the same bytes on every machine. Graphviz
-// lacks diagonal hatching, so its pictures have stripes instead.
+// lacks diagonal hatching; pictures that it draws have stripes instead.
 #include "viz/pictures/scene.hpp"
 
 #include <algorithm>
@@ -132,7 +132,7 @@ std::vector<Scene::Path> hatching(const Scene::Box& box) {
   return lines;
 }
 
-/// A Graphviz graph whose nodes are texts at fixed positions, on a background of shapes in xdot.
+/// A Graphviz graph whose nodes are labels at fixed positions, on a background of shapes in xdot.
 class Pinned {
  public:
   /// `scale` and `offset` turn places of items into places in the picture.

@@ -1,4 +1,4 @@
-// A picture of boxes, texts and lines, drawn as SVG directly or through Graphviz.
+// A picture of boxes, text and lines, drawn as SVG directly or through Graphviz.
 #pragma once
 
 #include <deque>
@@ -26,7 +26,7 @@ struct PictureStyle {
   std::string made_by{};
   std::string title{};  // replaces the title of the picture; empty: its own title
   std::string model{};  // note on the NCCL model of the run, after the title's facts; may be empty
-  double font_scale = 1;  // size of all texts, relative to the default
+  double font_scale = 1;  // size of all text, relative to the default
   double aspect = 0;      // width divided by height; 0: as the contents need
 };
 
@@ -87,7 +87,7 @@ class Scene {
   void add(Text text) { items_.emplace_back(std::move(text)); }
   void add(Path path);
 
-  /// Adds a text that is cut to `width`; the tooltip of a cut text has the whole text.
+  /// Adds text, cut to `width`. If the text is cut, its tooltip has the whole text.
   void add_fitted(Text text, double width);
 
   /// Adds the title, and the lines of `about` below it. Returns the middle of the next line.
@@ -111,7 +111,7 @@ class Scene {
   std::string svg() const;
 
   /// Returns the picture in any format: SVG directly, all others through Graphviz with the same
-  /// boxes and texts. Throws DrawingError.
+  /// boxes and text. Throws DrawingError.
   std::string drawing(PictureFormat format) const;
 
  private:
@@ -128,7 +128,7 @@ class Scene {
   double scale_ = 1;  // pixels of the picture per pixel of the items
   double left_ = 0;   // margins that give the picture its aspect, in pixels of the items
   double above_ = 0;
-  std::deque<Item> items_;  // add() returns references
+  std::deque<Item> items_;  // a deque: add() returns references
 };
 
 }  // namespace pipesim::viz

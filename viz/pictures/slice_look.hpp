@@ -69,7 +69,7 @@ class SliceLook {
  private:
   struct Fit {
     std::size_t count = 0;
-    std::vector<std::size_t> fitting;  // by form of the name: number of ops that it fits
+    std::vector<std::size_t> fitting;  // number of ops whose boxes each form of the name fits
   };
 
   static bool computes(const models::Slice& slice);

@@ -27,8 +27,8 @@ constexpr std::uint64_t kMinRepeats = 4;  // minimum number of repetitions to fo
 constexpr std::size_t kNodeLine = 40;     // characters per line of a place in a node
 constexpr std::size_t kEdgeLine = 22;     // characters per line of an edge label
 
-// Returns the label of an edge, as lines with space beside them: the space keeps the text off the
-// edge in every renderer, which spaces in the text would not.
+// Returns the label of an edge: lines of text between two empty table cells. The cells keep the
+// text off the edge in every renderer; space characters would not.
 std::string edge_label(const std::string& text) {
   constexpr std::string_view kAway = R"(<TD WIDTH="9"></TD>)";  // points
   std::string label = fmt::format(

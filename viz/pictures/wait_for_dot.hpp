@@ -21,7 +21,7 @@ struct WaitPicture {
   bool dark = false;
   std::string made_by{};  // command, below the subtitle; may be empty
   std::string model{};    // note on the NCCL model of the run, below the subtitle; may be empty
-  double font_scale = 1;  // size of all texts, relative to the default
+  double font_scale = 1;  // size of all text, relative to the default
   double aspect = 0;      // width divided by height; 0: as the contents need
   // Number of cycles per shape, in the order of each shape's first cycle. Can exceed the cycles in
   // `other_cycles`. If empty, the picture counts `other_cycles`.

@@ -28,8 +28,8 @@ struct DataTable {
   std::vector<std::vector<Cell>> rows{};
 };
 
-/// Returns the causes of each rank's idle time, without those that no rank has, and the memory that
-/// the rank held.
+/// Returns the idle time of each rank by cause, without causes that no rank has, and the memory
+/// that the rank held.
 DataTable schedule_table(const models::PipelineReport& pipeline);
 
 /// Returns the memory of each rank.

@@ -19,7 +19,7 @@ namespace pipesim::viz {
 /// Lines of the user's program around a line that matters for the end of the run.
 struct SourceExcerpt {
   std::string title;                 // the place: "train.py:20 step > backward"
-  std::vector<std::uint32_t> ranks;  // ranks that are there
+  std::vector<std::uint32_t> ranks;  // ranks that are at this place
   std::string text;                  // numbered lines, with ">" before the line itself
 };
 

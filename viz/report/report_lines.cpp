@@ -115,7 +115,7 @@ std::string sentence_key(const models::Root& root) {
 }
 
 // Returns "made 3 calls on 'dp', the others 4" if all roots have made the same number of calls;
-// otherwise an empty text.
+// else returns an empty string.
 std::string calls_text(const std::vector<const models::Root*>& roots) {
   const models::Root& first = *roots.front();
   const bool alike = std::all_of(roots.begin(), roots.end(), [&](const models::Root* root) {

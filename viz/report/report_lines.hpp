@@ -60,12 +60,12 @@ std::vector<std::string> root_lines(const models::Explanation& explanation);
 /// Describes one root: "rank 10 never calls dispatch.2#1 (fused_moe.py:910 dispatch)".
 std::string root_sentence(const models::Root& root);
 
-/// Returns what is missing in a run whose cause is a missing call, as the rest of a sentence:
-/// "ranks 10 and 11 skip dispatch.2#1".
+/// Describes the missing call that is the cause of a hang, as the rest of a sentence: "ranks 10 and
+/// 11 skip dispatch.2#1".
 std::string missing_call_text(const models::Explanation& explanation);
 
 /// Returns the main reason for the end of a run in one sentence: the cycle, a mismatch, or a root.
-/// Returns an empty text for a run that completed.
+/// Returns an empty string for a run that completed.
 std::string first_reason(const models::Explanation& explanation);
 
 /// Describes an op on a suspicious stream, without a period.

@@ -6,7 +6,7 @@
 
 namespace pipesim::viz {
 
-/// Formats a time rounded to three digits: "193 ms", "20.3 ms", "0".
+/// Formats a time rounded to three significant digits: "193 ms", "20.3 ms", "0".
 std::string rounded_time_text(std::int64_t ns);
 
 }  // namespace pipesim::viz

@@ -18,7 +18,7 @@ namespace pipesim::viz {
 std::string run_log(const models::TaskGraph& graph, const models::Lowered& lowered,
                     const sim::Outcome& outcome);
 
-/// Returns the lines of run_log() as one text per rank.
+/// Returns the lines of run_log() for each rank, as one string per rank.
 std::vector<std::string> run_logs(const models::TaskGraph& graph, const models::Lowered& lowered,
                                   const sim::Outcome& outcome);
 

@@ -1,5 +1,5 @@
-// A report, said once. Each entry has a value for JSON, words for people, or both. Terminal, JSON
-// and HTML page render the same sections.
+// A report, written once for all outputs: terminal, JSON and HTML page render the same sections.
+// Each entry has a value for JSON, words for people, or both.
 #pragma once
 
 #include <concepts>
@@ -35,13 +35,13 @@ class JsonValue {
 
   const std::string& text() const { return text_; }
 
-  /// Returns this object, which has a key, with another one.
+  /// Returns this object with another key. The object must not be empty.
   JsonValue with(std::string_view key, const JsonValue& value) const;
 
  private:
   friend class Section;
 
-  /// `items` of a list or object; an item of an object has its key.
+  /// Joins `items` to a list or object; an item of an object includes its key.
   JsonValue(const std::vector<JsonValue>& items, char open, char close);
 
   std::string text_;
@@ -96,7 +96,7 @@ class Section {
   std::vector<Section> items_;
 };
 
-/// Returns the head of the data of a report: its schema, and the name of what it is about.
+/// Returns the first keys of a report's data: its schema, and `what` with the name of its subject.
 Section report_about(std::string_view what, std::string_view name);
 
 }  // namespace pipesim::viz

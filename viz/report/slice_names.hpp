@@ -40,7 +40,7 @@ class SliceNames {
   SliceWords words_of(const models::Slice& slice) const;
 
   /// Shows stages only if at least half of the actions have space for them, at `ns_per_column` ns
-  /// per column. Stages on some actions only would confuse.
+  /// per column. Showing stages on only some actions would confuse.
   void fit_stages(const models::Timeline& timeline, std::int64_t ns_per_column);
 
  private:

@@ -34,8 +34,8 @@ bool is_not_called(const Wait& wait) {
   return wait.kind == WaitKind::kHostWait && wait.from.op.step != sim::Step::kHostStep;
 }
 
-// Explains why the target of `crossing`, a wait for another rank, does not happen. `own` are the
-// waits of the other rank, up to its wait for the next rank.
+// Explains why `crossing`, a wait for another rank, does not end. `own` are the waits of the other
+// rank, up to its wait for the next rank.
 std::string reason_on_other_rank(const Wait& crossing, const std::vector<const Wait*>& own) {
   if (own.empty()) return "";
   const Wait& last = *own.back();
@@ -65,7 +65,7 @@ std::string cycle_of_one_rank(const std::vector<Wait>& cycle) {
   return fmt::format("{}, {}and {}", part(cycle.front()), between, part(cycle.back()));
 }
 
-// Describes a wait for another rank, and why that rank does not come.
+// Describes a wait for another rank, and explains why it does not end.
 std::string crossing_text(const Wait& crossing, const std::vector<const Wait*>& own) {
   const std::string waiter = owned(crossing.from.op);
   const bool host_blocks = sim::facts(crossing.kind).joins && crossing.needed && own.size() == 1 &&

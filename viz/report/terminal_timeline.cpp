@@ -326,8 +326,8 @@ void Drawing::fold() {
   }
 }
 
-// If there are too many rows, keeps the rows of some ranks: ranks of the cycle in up to half of the
-// space, and an even sample of all ranks in the rest.
+// Keeps the rows of only some ranks if there are too many rows: ranks of the cycle in up to half of
+// the space, and an even sample of all ranks in the rest.
 void Drawing::thin_out() {
   std::size_t rows = 0;
   std::size_t most = 1;

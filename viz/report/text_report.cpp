@@ -45,7 +45,7 @@ class TextReport {
     add_ranks();
     add_finish_times();
     if (report_.pipeline) add_table(schedule_table(*report_.pipeline));
-    // Sizes that are only in a schedule are in its table.
+    // The schedule's table already shows sizes that only the schedule states.
     if (report_.memory && models::has_sizes_beside_schedule(report_.graph)) {
       add_table(memory_table(*report_.memory));
     }
@@ -198,8 +198,8 @@ std::string title(const Progress& progress) {
   return progress.name.starts_with(kThe) ? progress.name.substr(kThe.size()) : progress.name;
 }
 
-// Returns the rows of a rank that say where it is: unfinished ones, and those of its hosts. Returns
-// all rows if these are none.
+// Returns the rows that show the position of a rank: unfinished rows, and the rows of its hosts.
+// Returns all rows if there are no such rows.
 std::vector<const Progress*> open_rows(const RankReport& rank) {
   std::vector<const Progress*> all;
   std::vector<const Progress*> open;

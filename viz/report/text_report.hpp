@@ -16,7 +16,7 @@ namespace pipesim::viz {
 std::string text_report(const Report& report, const TextOptions& options, bool has_lead = false);
 
 /// Describes the first difference between the calls of a hanging recorded script's ranks. Returns
-/// an empty text for any other run.
+/// an empty string for any other run.
 std::string lead_text(const Report& report, const TextOptions& options);
 
 /// Returns the head and the cycle of the report.
@@ -29,7 +29,7 @@ std::string hang_text(const Report& report, const TextOptions& options);
 /// waits if the report has this list.
 std::string stuck_text(const Report& report, const TextOptions& options);
 
-/// Returns one sentence: who waits for whom, or what failed. Returns an empty text for a run that
+/// Returns one sentence: who waits for whom, or what failed. Returns an empty string for a run that
 /// completed or was stopped.
 std::string summary_text(const models::Explanation& explanation);
 

@@ -19,8 +19,8 @@ std::map<std::uint32_t, const models::Root*> missing_ranks(const models::Explana
 bool is_idle(const models::Simulation& run, const models::Slice& slice);
 
 /// Returns the share of time in which computing ranks did not compute, as mean, minimum and
-/// maximum: "bubble 27.3 %". Overlapping work on two streams counts once. Returns an empty text for
-/// a run that did not complete, or has no computation.
+/// maximum: "bubble 27.3 %". Overlapping work on two streams counts once. Returns an empty string
+/// for a run that did not complete, or has no computation.
 std::string idle_text(const models::TaskGraph& graph, const models::Simulation& run,
                       const models::Timeline& timeline);
 

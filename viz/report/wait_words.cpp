@@ -20,14 +20,14 @@ using sim::WaitNodeKind;
 
 bool is_for_op(const Wait& wait) { return wait.to.kind == WaitNodeKind::kOp; }
 
-/// A text about a wait, with names in braces: "needs data from {other}".
+/// A phrase about a wait, with names in braces: "needs data from {other}".
 class Pattern {
  public:
-  // Rows of the table give a text or a function. NOLINTBEGIN(google-explicit-constructor)
+  // A row of the table has a phrase or a function. NOLINTBEGIN(google-explicit-constructor)
   constexpr Pattern(const char* text) : text_(text) {}
-  /// `never`: text if the target is not an op, so that it never happens.
+  /// `never`: phrase for a target that is not an op, and therefore never happens.
   constexpr Pattern(const char* text, const char* never) : text_(text), never_(never) {}
-  /// `choose` returns the text for a wait.
+  /// `choose` returns the phrase for a wait.
   constexpr Pattern(const char* (*choose)(const Wait&)) : choose_(choose) {}
   // NOLINTEND(google-explicit-constructor)
 
@@ -53,8 +53,9 @@ struct WaitWords {
   std::string_view label{};
   /// Text before `waits` in a sentence about the op: "is ".
   Pattern before_waits = "";
-  /// Why a rank never does what the op waits for. Also has `ranks` (the missing ranks), `s` and
-  /// `are` (by the number of ranks), `waiter`, `details` (of the waiting op) and `waits`.
+  /// Sentence why a rank never does what the op waits for. Further names in braces: `ranks` (the
+  /// missing ranks), `s` and `are` (by the number of ranks), `waiter`, `details` (of the waiting
+  /// op) and `waits`.
   Pattern never_comes = "{ranks} never call{s} {op}{details}";
   /// Whether `never_comes` also says what the waiting op does.
   bool names_waiter = false;
@@ -69,7 +70,7 @@ struct WaitWords {
 };
 
 // ---------------------------------------------------------------------------------------------
-// Texts that depend on more than the kind of the target
+// Phrases that depend on more than the kind of the target
 
 const char* stream_order_text(const Wait& wait) {
   return holds_stream(wait) ? "blocks its stream until {other} is done" : "queued behind {other}";
@@ -140,7 +141,8 @@ const char* dead_rank_picture(const Wait& wait) {
 // ---------------------------------------------------------------------------------------------
 // The table
 
-// A step of a collective algorithm waits for whatever the counter of `waits` names.
+// Returns the words for a step of a collective algorithm. `waits` names the counter that the step
+// waits for; the sentence about a wait without end repeats it.
 constexpr WaitWords of_algorithm(WaitKind kind, const char* waits, const char* never) {
   WaitWords words{.kind = kind, .waits = {waits, never}};
   words.never_comes = "{waiter} {waits}";

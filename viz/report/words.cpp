@@ -57,7 +57,7 @@ std::string time_text(std::int64_t ns) {
 
 std::string rounded_time_text(std::int64_t ns) {
   if (ns == 0) return "0";
-  std::int64_t step = 1;  // value of the last of three digits
+  std::int64_t step = 1;  // value of the third significant digit
   while (ns / step >= 1000) step *= 10;
   return time_text((ns + step / 2) / step * step);
 }

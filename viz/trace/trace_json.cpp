@@ -402,8 +402,8 @@ void Events::write_launch(const Slice& slice, const Track& track) {
   write_stuck_of(slice, track);
 }
 
-// Writes a launch without duration. By the correlation of the launch, HTA finds the launch of a
-// kernel, and thus the training step of the kernel.
+// Writes a launch without duration. HTA uses its correlation to find the launch of a kernel, and
+// thus the training step of the kernel.
 void Events::write_launch(const Launch& launch, const Track& track) {
   begin_slice("cuda_runtime", launch_name(launch.op.actor), track, launch.ns, launch.ns);
   add(R"("correlation": {}}}}})", of_.correlation(launch.op.actor, launch.op.k));

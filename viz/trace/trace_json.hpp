@@ -17,7 +17,7 @@ namespace pipesim::viz {
 
 class TraceIndex;
 
-/// A function that receives a text part by part.
+/// A function that receives text in parts.
 using TextSink = std::function<void(std::string_view)>;
 
 /// Writes the trace of one run, for all ranks or rank by rank. All arguments must outlive it;
