@@ -17,8 +17,8 @@ namespace {
 using formats::below;
 using formats::YamlNode;
 
-constexpr std::int64_t kMaxDoublings = 1 << 12;    // largest factor for a size
-constexpr std::int64_t kMaxNumberFactor = 1 << 6;  // largest factor for a parameter
+constexpr std::int64_t kMaxDoublings = 1 << 12;    // maximum factor for a size in bytes
+constexpr std::int64_t kMaxNumberFactor = 1 << 6;  // maximum factor for another parameter
 constexpr std::int64_t kMaxOrderSlots = 4;
 
 // Finds edits of actors, communicators and devices.
@@ -61,7 +61,7 @@ const ActorTemplate* GraphEdits::actor_of(const WaitParty& party) const {
   return index == kNoIndex ? nullptr : &job_.graph.actors[index];
 }
 
-// Returns the edit that sets the number at `path`.
+// Returns the edit that sets the value at `path` to `number`.
 Edit number_edit(const EditKind& kind, std::string text, const formats::Path& path,
                  std::int64_t number) {
   Edit edit{.kind = &kind, .text = std::move(text)};
@@ -85,8 +85,7 @@ void GraphEdits::add_stream(const ActorTemplate& actor, std::uint32_t stream) {
             });
 }
 
-// Tries to move a blocking or blocked actor to the streams of its readers or sources, or to its own
-// stream.
+// Tries to move an actor of a wait to the streams of its readers or sources, or to its own stream.
 void GraphEdits::add_streams(std::uint32_t index) {
   if (index == kNoIndex) return;
   const ActorTemplate& actor = job_.graph.actors[index];
@@ -101,7 +100,7 @@ void GraphEdits::add_streams(std::uint32_t index) {
   add_stream(actor, kNoIndex);
 }
 
-// Returns numbers of slots to try for a register.
+// Returns the edits of a register's slots; the caller sets the range to try.
 Numbers slot_numbers(const ActorTemplate& actor, const RegisterTemplate& reg, std::int64_t before) {
   const std::string name = reg.name;
   // The slots of the first output are a key of the actor itself.
@@ -169,7 +168,7 @@ void GraphEdits::add_buffering(const ActorTemplate& step, std::uint32_t rank) {
   });
 }
 
-// Returns numbers for a key of the device, from one more than the present number.
+// Returns the edits of a number in the device, from the present number plus 1 to `last`.
 Numbers device_numbers(const EditKind& kind, const char* key, const char* what, std::int64_t before,
                        std::int64_t last) {
   Numbers numbers{.before = before, .first = before + 1, .last = last};
@@ -196,7 +195,7 @@ void GraphEdits::add_launch_queue() {
   const Expr& size = of_device ? job_.graph.device.launch_queue : job_.graph.launch_queue;
   Numbers sizes{.before = size.value(0).value_or(1)};
   sizes.first = sizes.before + 1;
-  // The ops of the busiest rank: an upper bound on pending launches.
+  // A queue needs at most one launch per op of the busiest rank.
   for (const RankReport& rank : job_.explanation.ranks) {
     std::int64_t all = 0;
     for (const ActorCounts& counts : rank.actors) all += counts.expected;
@@ -248,7 +247,7 @@ void GraphEdits::add_after(std::uint32_t first, std::uint32_t second) {
             [&] { return job_.edits.wait(behind.place, stream); });
 }
 
-// Returns the ranks with a step at `place`; each rank can have its own actor for the step.
+// Returns the ranks with a step at `place`. Each rank can have its own actor for the step.
 RankSet GraphEdits::ranks_at(Place place) const {
   std::set<std::uint32_t> ranks;
   for (const ActorTemplate& actor : job_.graph.actors) {
@@ -257,9 +256,9 @@ RankSet GraphEdits::ranks_at(Place place) const {
   return RankSet(std::vector<std::uint32_t>(ranks.begin(), ranks.end()));
 }
 
-// Tries a fixed order on all ranks for each pair of collectives of the cycle. For actors, tries
-// both orders. For steps of programs, the stream of the step that is second in the file waits for
-// the stream of the first step.
+// Tries a fixed order on all ranks for each pair of collectives on the cycle. For actors, tries
+// both orders. For steps of programs, tries one order: the stream of the step that is later in the
+// file waits for the stream of the other step.
 void GraphEdits::add_orders() {
   std::vector<std::uint32_t> collectives;
   for (const Wait& wait : job_.explanation.cycle) {
@@ -354,9 +353,10 @@ class ParameterEdits {
 
 void ParameterEdits::add_numbers(std::int64_t now, std::optional<std::int64_t> at_least,
                                  bool bytes) {
-  // A parameter of 1 that can be 0 is also a switch.
+  // A parameter with value 1 that can be 0 may be a switch.
   if (now == 1 && at_least == 0) sink_.add(edit("0", formats::number(0)), nullptr);
-  // Tries smaller values, such as fewer warm-up micro-batches; the amount of work must not shrink.
+  // Tries smaller values, such as fewer warm-up micro-batches. The number of ops must stay the
+  // same.
   const std::int64_t least = std::max<std::int64_t>(at_least.value_or(1), 1);
   if (!bytes && now > least) {
     sink_.add(Numbers{.before = now,

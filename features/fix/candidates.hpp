@@ -1,5 +1,5 @@
-// Candidates: edits that may remove a hang. Each finder passes its candidates on as it finds them,
-// because the patches of all candidates together can be large.
+// Candidates: edits that may remove a hang. Each finder passes on each candidate at once, because
+// the patches of all candidates together can be large.
 #pragma once
 
 #include <cstdint>
@@ -24,21 +24,21 @@ namespace pipesim::models {
 struct Numbers {
   enum class Search : std::uint8_t {
     kUp,        // the smallest number that works
-    kDoubling,  // the same, but only doubles of the first number
+    kDoubling,  // like kUp, but only `first` doubled again and again
     kDown,      // the largest number that works and leaves the number of ops unchanged
   };
   std::int64_t before = 0;  // the number in the scenario
   std::int64_t first = 0;   // the first number to try
-  std::int64_t last = 0;    // the largest number to try; not for kDown
+  std::int64_t last = 0;    // the largest number to try; unused for kDown
   std::function<Edit(std::int64_t)> edit{};
   Search search = Search::kUp;
-  // Edit::range if no number up to `last` helps.
+  // Value for Edit::range if no number up to `last` helps.
   std::string_view range = ", or anything in between";
 };
 
 struct Candidate {
-  Edit edit;                       // with the first number, if there are numbers
-  std::optional<Numbers> numbers;  // nullopt: there is only this edit
+  Edit edit;                       // if there are numbers: the edit with the first number
+  std::optional<Numbers> numbers;  // nullopt: the edit has no number to vary
   // Indices in Explanation::cycle of the waits that the edit should break.
   std::vector<std::uint32_t> waits{};
 };
@@ -60,7 +60,7 @@ class CandidateSink {
 
   explicit CandidateSink(Try try_candidate) : try_(std::move(try_candidate)) {}
 
-  /// Adds `edit` with the patch from `make_patch`, which should break `waits`.
+  /// Adds `edit` with the patch from `make_patch`. `waits`: waits that the edit should break.
   void add(Edit edit, const MakePatch& make_patch, std::vector<std::uint32_t> waits = {});
   void add(Numbers numbers);
 
@@ -71,7 +71,7 @@ class CandidateSink {
   std::set<std::tuple<std::string, std::array<Place, 2>, bool>> known_;
 };
 
-/// Adds the initialization of all communicators at the start.
+/// Adds the edit that initializes all communicators at the start.
 void add_init_at_start(const formats::ScenarioEdits& edits, CandidateSink& sink);
 
 /// Finds other values of the parameters, in their order. Excludes times and bandwidths.
@@ -82,8 +82,8 @@ void find_parameter_edits(const std::vector<formats::Parameter>& parameters,
 void find_graph_edits(const HangingJob& job, const CandidateSink::Try& try_candidate);
 
 /// Finds edits of host programs and schedules near the waits, the most local edits first: two calls
-/// swapped or grouped, a call on all ranks or on none, arguments made equal. They are typical edits
-/// of a PyTorch or Megatron-LM script: the place of a step stands for a line of the script.
+/// swapped or grouped, a call on all ranks or on none, arguments made equal. Such edits are typical
+/// of a PyTorch or Megatron-LM script; the place of a step stands for a line of the script.
 void find_program_edits(const HangingJob& job, const CandidateSink::Try& try_candidate);
 
 /// Finds fixed orders of the collective calls of several communicators on all ranks. If each rank

@@ -14,7 +14,8 @@
 
 namespace pipesim::models {
 
-/// How much an edit affects. Of equally good fixes, fix prefers the smaller reach.
+/// The extent of an edit's effect. Among equally good fixes, fix prefers the one with the smaller
+/// reach.
 enum class Reach : std::uint8_t {
   kLocal,     // a parameter, an actor, or a step on all its ranks
   kJob,       // communicators, schedules, or a step on some of its ranks
@@ -35,7 +36,7 @@ struct EditKind {
 
 namespace edit_kinds {
 
-// Parameters, actors and devices. reach, has_variants, counts_unwritten
+// Edits of parameters, actors and devices. Columns: name, reach, has_variants, counts_unwritten.
 inline constexpr EditKind kParameter{"switch", Reach::kLocal, false, true};
 inline constexpr EditKind kStream{"stream", Reach::kLocal, false, true};
 inline constexpr EditKind kSlots{"slots", Reach::kLocal, false, true};
@@ -46,7 +47,7 @@ inline constexpr EditKind kHardwareQueues{"hardware queues", Reach::kSettings, f
 inline constexpr EditKind kLaunchQueue{"launch queue", Reach::kSettings, false, true};
 inline constexpr EditKind kEager{"eager", Reach::kSettings, true, false};
 inline constexpr EditKind kLaunchOrder{"launch order", Reach::kLaunches, true, true};
-// Host programs and schedules.
+// Edits of host programs and schedules.
 inline constexpr EditKind kAfter{"order", Reach::kLocal, true, false};
 inline constexpr EditKind kBatch{"batch", Reach::kLocal, true, true};
 inline constexpr EditKind kMove{"move", Reach::kLocal, true, true};
@@ -65,19 +66,19 @@ inline constexpr EditKind kRow{"row", Reach::kLocal, true, false};
 
 struct Edit {
   const EditKind* kind = &edit_kinds::kParameter;
-  std::string text{};   // sentence: "rank 1: recv pp before send pp"
+  std::string text{};   // description: "rank 1: recv pp before send pp"
   std::string patch{};  // keys of a patch, as YAML; empty: the scenario has no place for the edit
   RankSet on{};         // ranks to edit; empty: all ranks that have the step
-  std::array<Place, 2> steps{};  // steps of host programs that it edits, if any
-  bool alters = false;           // whether the job may then compute something else
-  // Whether it is a variant of another edit of its kind, at the other one of two steps.
+  std::array<Place, 2> steps{};  // places of the edited steps of host programs, if any
+  bool alters = false;           // whether the edited job may compute something else
+  // Whether the edit is the same as another edit, but moves the other one of two steps.
   bool is_variant = false;
   bool turns_on = false;  // whether it changes a parameter from off to on
   // Text for an edit that did not help, if edits with smaller numbers did not help either.
   std::string_view range{};
 };
 
-/// Returns the sentences of `edits`, joined.
+/// Returns the descriptions of `edits`, joined.
 std::string text_of(const std::vector<Edit>& edits);
 
 /// Whether any of `edits` may change what the job computes.

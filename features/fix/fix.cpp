@@ -33,10 +33,10 @@ struct Trial {
   std::optional<std::int64_t> memory;
 };
 
-/// An edit after which the run hangs elsewhere, so that a second edit may help.
+/// An edit after which the job still hangs, but differently, so that a second edit may help.
 struct Half {
   Edit edit;
-  // The run with the edit, explained; nullopt if the representative ranks do not show how all ranks
+  // The explained run with the edit; nullopt if the representative ranks do not show how all ranks
   // end.
   std::optional<Trial> trial;
 };
@@ -63,7 +63,7 @@ bool can_hang(const sim::Exploration& orders) {
   return orders.answer == Answer::kHangPossible || orders.answer == Answer::kHangCertain;
 }
 
-// Finds the actor by name and rank: steps of different ranks can share a name.
+// Finds the actor of an op by name and rank, because steps of different ranks can share a name.
 const ActorTemplate* actor_of(const TaskGraph& graph, const OpInfo& op) {
   for (const ActorTemplate& actor : graph.actors) {
     if (actor.name == op.name && actor.on.contains(op.rank)) return &actor;
@@ -82,12 +82,12 @@ std::vector<std::string> sources_of(const TaskGraph& graph, const ActorTemplate&
   return names;
 }
 
-// The effect of an edit on waits, from a comparison of the graphs before and after the edit.
+// Compares the graphs before and after an edit to find the waits that the edit removes.
 class Differences {
  public:
   Differences(const TaskGraph& before, const TaskGraph& after) : before_(before), after_(after) {}
 
-  // Whether the graphs differ in the cause of `wait`.
+  // Whether the graphs differ in the setting that causes `wait`.
   bool remove(const Wait& wait) const {
     switch (sim::facts(wait.kind).setting) {
       case sim::Setting::kNone:
@@ -165,7 +165,7 @@ std::vector<std::uint32_t> removed_waits(const TaskGraph& before, const TaskGrap
     if (differences.remove(cycle[i])) removed.push_back(i);
   }
   if (!removed.empty()) return removed;
-  // Prefers a removed op that was queued behind another op: the other op was in the way.
+  // Prefers a wait in a stream's queue: its removed op was queued behind the op that blocked it.
   std::optional<std::uint32_t> gone;
   for (std::uint32_t i = 0; i < cycle.size(); ++i) {
     if (!differences.take_out(cycle[i])) continue;
@@ -229,7 +229,7 @@ class Search {
   bool lowers_ = true;  // whether the last candidate lowered without errors
   TaskGraph graph_;
   LaidOutJob job_;                 // the job of `graph_`, as in the hanging run
-  std::optional<WorkTable> work_;  // the work of `graph_` and `job_`
+  std::optional<WorkTable> work_;  // the work of `graph_` and `job_`, computed when needed
   FixReport report_;
   std::vector<Found> found_;
   std::vector<Half> halves_;
@@ -257,9 +257,9 @@ std::optional<LaidOutJob> Search::lay_out(const TaskGraph& graph, Diagnostics& d
   return all ? lower(graph, diagnostics) : lay_out_job(graph, diagnostics);
 }
 
-// Stores `orders`, the exploration of the fixed `graph` in its own reading, in `fix`. If the fix
-// must hold both in a fresh job (cold) and by contract, also explores `graph` in the other reading.
-// Marks a fix that holds only with NCCL's buffers.
+// Stores in `fix` the exploration `orders` of the fixed `graph` in its own reading. If the fix must
+// hold both in a fresh job (cold) and by NCCL's contract, also explores `graph` in the other
+// reading. Marks a fix that holds only with NCCL's buffers.
 void Search::explore(const TaskGraph& graph, sim::Exploration orders,
                      const sim::ExploreOptions& options, Fix& fix) const {
   fix.orders = std::move(orders);
@@ -287,7 +287,7 @@ void Search::explore(const TaskGraph& graph, sim::Exploration orders,
   if (in_other.answer == Answer::kUndecided || fails_cold) fix.orders = std::move(in_other);
 }
 
-// Runs the scenario unchanged and records the hang to fix, if any. Returns false after an error.
+// Runs the unchanged scenario and stores the hang to fix, if any. Returns false after an error.
 bool Search::find_hang(Diagnostics& diagnostics) {
   std::optional<LaidOutJob> job = lay_out(graph_, diagnostics);
   if (!job) return false;
@@ -318,7 +318,8 @@ bool Search::find_hang(Diagnostics& diagnostics) {
   return true;
 }
 
-// Looks for a hang by contract: a job that completes when fresh may still rely on NCCL's buffers.
+// Searches for a hang by NCCL's contract, because a job that completes when fresh may still rely on
+// NCCL's buffers. Returns false after an error.
 bool Search::find_hang_by_contract(Diagnostics& diagnostics) {
   TaskGraph graph = graph_;
   graph.nccl_mode = NcclMode::kContract;
@@ -375,8 +376,8 @@ sim::Exploration Search::explore(Trial& trial) const {
   return explore_job(trial.graph, trial.run.job, explore_options(), &trial.run.outcome);
 }
 
-// Whether `edit` removes the hang. If the unchanged run completes, an exploration of the edited job
-// decides.
+// Whether `edit` removes the hang. If the unchanged run completes, so that the hang is in another
+// interleaving, explores the edited job to decide.
 bool Search::works(const Edit& edit) {
   std::optional<Trial> trial = attempt({edit});
   if (!trial || !trial->completes) return false;
@@ -443,15 +444,15 @@ bool is_another(const Explanation& before, const Explanation& after) {
   return after.ops_done > before.ops_done || reason_of(before) != reason_of(after);
 }
 
-// Whether an edit makes sends of any size complete without their recvs. No runtime has such
-// buffers.
+// Whether an edit makes sends of any size complete without their recvs. No runtime has buffers of
+// any size.
 bool becomes_buffered(const TaskGraph& before, const TaskGraph& after) {
   return before.pipeline && after.pipeline && before.pipeline->messages != MessageModel::kDir &&
          after.pipeline->messages == MessageModel::kDir;
 }
 
-// Marks edits of parameters that omit calls, since such edits alter the job. Edits of other kinds
-// carry this mark from the start.
+// Marks an edit of a parameter as one that alters the job if the edit removes work. Edits of other
+// kinds have this mark from the start.
 void Search::mark_less_work(const Trial& trial, Edits& edits) {
   const auto is_parameter = [](const Edit& it) { return it.kind == &edit_kinds::kParameter; };
   const auto edit = std::find_if(edits.begin(), edits.end(), is_parameter);
@@ -461,19 +462,19 @@ void Search::mark_less_work(const Trial& trial, Edits& edits) {
 }
 
 // Whether a second edit may help after a first edit that leads to the hang `after`. `is_partial`:
-// the run completes with the first edit.
+// whether the run completes with the first edit.
 bool Search::leads_on(const Explanation& after, bool is_partial) const {
   return !after.ranks.empty() && (is_partial || is_another(report_.explanation, after));
 }
 
-// Keeps an edit for try_pairs(), with the remaining hang: the hang of `trial`, or a hang from
-// `orders` if `trial` completes.
+// Keeps an edit for try_pairs() with the remaining hang: the hang of `trial` or, if `trial`
+// completes, a hang from `orders`.
 void Search::keep_half(const Edits& edits, Trial trial, const sim::Exploration* orders) {
   if (edits.size() != 1 || known_halves_ >= kMaxHalves) return;
   if (orders != nullptr) {
     auto run = run_hang(trial.graph, std::move(trial.run.job), *orders, options_.stop);
-    // Keeps nothing if the graph completes in its own reading: `orders` can come from another
-    // reading.
+    // `orders` can be from another reading than the graph's own. Keeps nothing if no hang occurs in
+    // its own reading.
     if (!run || run->outcome.completed()) return;
     trial.run = std::move(*run);
   } else if (!explain_run(trial.graph, trial.run)) {
@@ -486,8 +487,8 @@ void Search::keep_half(const Edits& edits, Trial trial, const sim::Exploration* 
   halves_.push_back({edits.front(), std::move(trial)});
 }
 
-// Returns the trial of `half`; runs all ranks if the representative ranks did not show the hang.
-// Returns nullopt if the hang of all ranks does not call for a second edit.
+// Returns the trial of `half`. Runs all ranks if the representative ranks did not show the hang.
+// Returns nullopt if a second edit is unlikely to end the hang of all ranks.
 std::optional<Trial> Search::hang_of(Half half) {
   if (half.trial) return std::move(half.trial);
   std::optional<Trial> trial = attempt({half.edit}, Ranks::kAll);
@@ -521,8 +522,8 @@ std::optional<Found> Search::found_by(const Edits& edits, const std::vector<std:
   return is_no_use ? std::nullopt : std::optional(std::move(found));
 }
 
-// Returns a fix with a larger number with which no interleaving hangs. `too_few`: the smallest
-// number with which the run completes, which leaves hangs.
+// Returns a fix with a larger number, with which no interleaving hangs. `too_few`: the smallest
+// number with which the run completes but another interleaving hangs.
 std::optional<Found> Search::larger(const Candidate& candidate, std::int64_t too_few) {
   const Numbers& numbers = *candidate.numbers;
   const auto sure_with = [&](std::int64_t number) {
@@ -566,10 +567,10 @@ void Search::try_candidate(const Candidate& candidate) {
   }
 }
 
-// Reports a candidate that leaves a hang, with the last number that was tried.
+// Reports a candidate that does not remove the hang, with the last number that was tried.
 void Search::add_useless(const Candidate& candidate) {
   if (!candidate.numbers) {
-    if (lowers_) report_.without_use.push_back(candidate.edit);  // an invalid edit is not a hang
+    if (lowers_) report_.without_use.push_back(candidate.edit);  // an invalid edit shows no hang
     return;
   }
   const Numbers& numbers = *candidate.numbers;
@@ -585,8 +586,8 @@ void Search::add_found(const Candidate& candidate, Found found,
   Edit& edit = found.fix.edits.front();
   if (Found* before = known(found.graph)) {
     if (edit.kind->has_variants) return;
-    // If two parameters have the same effect, a parameter that is turned on is likely the intended
-    // workaround. A parameter that is turned off may be the cause of the hang.
+    // If two parameters have the same effect, the one that is turned on is likely the intended
+    // workaround. The one that is turned off may be the cause of the hang.
     Edit& first = before->fix.edits.front();
     if (edit.turns_on && !first.turns_on) std::swap(first, edit);
     before->fix.same.push_back(std::move(edit));
@@ -599,8 +600,8 @@ void Search::add_found(const Candidate& candidate, Found found,
   found_.push_back(std::move(found));
 }
 
-// Tries pairs of edits if no single edit helps without altering the job's result. The second edit
-// is near the hang that remains after the first edit.
+// Tries pairs of edits if no single edit removes the hang without altering what the job computes.
+// The second edit is near the hang that remains after the first edit.
 void Search::try_pairs() {
   const bool helped = std::any_of(found_.begin(), found_.end(), [](const Found& found) {
     return !can_hang(found.fix.orders) && !found.fix.by_buffers && !alters_any(found.fix.edits);
@@ -639,8 +640,8 @@ void Search::try_on_top(const Edit& first, const Trial& trial, std::uint32_t& tr
   });
 }
 
-// Whether fix `a` goes before fix `b` in reports. First come fixes that keep the job's result, one
-// of each kind before its variants. Proved fixes precede unproved fixes; small and cheap fixes
+// Whether fix `a` precedes fix `b` in reports. Fixes that keep what the job computes come first,
+// one of each kind before its variants. Proved fixes precede unproved fixes; small and cheap fixes
 // precede large ones.
 bool is_better(const Fix& a, const Fix& b) {
   const auto key = [](const Fix& fix) {
@@ -653,7 +654,7 @@ bool is_better(const Fix& a, const Fix& b) {
   return key(a) < key(b);
 }
 
-// Sorts the fixes, and numbers the variants of each kind: the best has variant 0.
+// Sorts the fixes, and numbers the variants of each kind from 0, the best one.
 void Search::sort() {
   const auto better = [](const Found& a, const Found& b) { return is_better(a.fix, b.fix); };
   for (Found& found : found_) found.fix.variant = 0;
@@ -666,8 +667,8 @@ void Search::sort() {
   std::stable_sort(found_.begin(), found_.end(), better);
 }
 
-// Explores the first unproved fixes again with the budget of `check`, the user's likely next
-// command.
+// Explores the first unproved fixes again, with the budget of `check`: users are likely to run it
+// next.
 void Search::explore_first_again() {
   sim::ExploreOptions options;
   options.stop = options_.stop;
@@ -722,7 +723,7 @@ std::optional<FixReport> Search::run(const std::vector<formats::Parameter>& para
     find_order_edits(job, try_it);
     try_pairs();
   }
-  is_stopped();  // notes a stop during the last attempt
+  is_stopped();  // stores in the report whether the last attempt was stopped
   put_in_order();
   return std::move(report_);
 }

@@ -27,7 +27,7 @@
 namespace pipesim::app {
 namespace {
 
-// Whether the report is about a hang, whose explanation it has.
+// Whether the report is about a hang and contains its explanation.
 bool hangs(const models::FixReport& report) {
   switch (report.found) {
     case models::FixCase::kNothing:
@@ -72,8 +72,8 @@ std::vector<formats::Parameter> parameters_of(const formats::Scenario& scenario,
   return parameters;
 }
 
-// Finds changes of the script if FILE is a record and its script is here. Prints why there are
-// none.
+// Finds changes of the script if FILE is a record and its script is found. If there are none,
+// prints the reason.
 ScriptChanges script_changes(const Arguments& arguments, const ScenarioFiles& files,
                              const Console& console) {
   const auto script = script_of_record(files.path);
@@ -106,7 +106,8 @@ ScriptChanges script_changes(const Arguments& arguments, const ScenarioFiles& fi
   return changes;
 }
 
-// Whether `text`, a variant of the job, completes under every timing and in all NCCL models.
+// Whether `text`, a scenario that is a variant of the job, completes under every timing in all
+// readings of NCCL's rules.
 bool is_proved(const ScenarioInput& input, const std::string& text,
                const models::FixOptions& options) {
   const auto scenario = input.read_variant(text);
@@ -119,7 +120,7 @@ bool is_proved(const ScenarioInput& input, const std::string& text,
   return models::check_nccl_modes(scenario->graph, explore).answer == models::JobAnswer::kProved;
 }
 
-// Tries changes of a record's lines.
+// Tries changes of the script's lines on the record.
 models::LineChanges line_changes(const ScenarioInput& input, const RecordInput& record,
                                  const models::Explanation& hang,
                                  const models::FixOptions& options) {
@@ -176,7 +177,7 @@ int run_fix(const Arguments& arguments, const Console& console) {
   print_report(
       arguments, console, [&] { return viz::fix_json(report, name, script.json); },
       [&](const auto&) {
-        // Without changes of the recorded calls, those of the script are the answer.
+        // If only changes of the script help, the report omits the section on the recorded calls.
         const bool is_all = script.proved && report.fixes.empty();
         const std::string calls = is_all ? "" : viz::fix_text(report, name);
         return script.text + (script.text.empty() || calls.empty() ? "" : "\n") + calls;

@@ -7,7 +7,7 @@
 
 namespace pipesim::viz {
 
-/// Returns the report on the scenario of that name.
+/// Returns the report as text. `scenario` is the name of the scenario.
 std::string fix_text(const models::FixReport& report, const std::string& scenario);
 
 /// Returns one JSON object with a line end. `scenario` is the name of the scenario; `script` is a

@@ -60,7 +60,7 @@ std::string removed_wait_text(const models::Wait& wait) {
   return fmt::format("{} {}", phrase_of(wait.from), wait_text(wait));
 }
 
-// Returns "3.2% slower than the fastest", rounded down to a tenth.
+// Returns "3.2% slower than the fastest", rounded down to a tenth of a percent.
 std::string slower_text(std::int64_t time_ns, std::int64_t fastest_ns) {
   if (time_ns == fastest_ns) return "the fastest";
   if (fastest_ns <= 0) return "";
@@ -80,7 +80,7 @@ std::string numbers_text(const std::vector<std::uint32_t>& indices) {
   return text;
 }
 
-// Explains why no edit that pipesim tries can help. Depends on the cause of the hang.
+// Explains why no edit that fix tries can remove a hang with this cause.
 std::string_view reason_text(Cause cause) {
   switch (cause) {
     case Cause::kMismatch:
@@ -120,7 +120,7 @@ class FixText {
     }
     if (report_.lines) add_lines(*report_.lines);
     if (report_.fixes.empty() && !report_.stopped && !report_.lines) add_none();
-    // Adds the fixes in the order of their numbers.
+    // Adds the fixes in the order of their numbers, first those that keep what the job computes.
     for (const bool altering : {false, true}) {
       for (std::size_t i = 0; i < report_.fixes.size(); ++i) {
         if (alters_any(report_.fixes[i].edits) == altering) add_fix(i);
@@ -220,8 +220,8 @@ std::string FixText::broken_text(const std::vector<std::uint32_t>& waits) const 
   return fmt::format("breaks waits {}; wait {}: {}", numbers_text(waits), waits.front() + 1, first);
 }
 
-// Returns the indices of other fixes with the same text as fix `i`, such as a move of the same step
-// on other ranks.
+// Returns the indices of other fixes whose line is the same as that of fix `i`, such as a move of
+// the same step on other ranks.
 std::vector<std::uint32_t> FixText::alike(std::size_t i) const {
   std::vector<std::uint32_t> others;
   for (std::uint32_t k = 0; k < report_.fixes.size(); ++k) {
@@ -288,7 +288,8 @@ void FixText::add_variants(bool altering) {
   if (!lines.empty()) text_ += "\nAlso (patches with -o DIR)\n" + lines;
 }
 
-// Adds changes of lines that were tried on a record. They are no fixes: the script did not run.
+// Adds changes of lines that were tried on a record. They are not fixes, because the script did not
+// run with them.
 void FixText::add_lines(const models::LineChanges& lines) {
   text_ += "\n";
   if (lines.found.empty()) {
@@ -337,8 +338,8 @@ void FixText::add_partial() {
 void FixText::add_rest() {
   if (!report_.without_use.empty()) {
     text_ += "\nTried, but the run still hangs\n";
-    // Starts with the texts of the fixes, so that no text appears as a fix and also as an edit that
-    // does not help.
+    // Starts with the descriptions of the fixes, to list no fix again as an edit that does not
+    // help.
     std::set<std::string> told;
     for (const Fix& fix : report_.fixes) told.insert(text_of(fix.edits));
     for (const Edit& edit : report_.without_use) {

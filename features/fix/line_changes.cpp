@@ -17,7 +17,7 @@ namespace {
 using EntryKind = RecordEntry::Kind;
 using ChangeKind = LineChange::Kind;
 
-constexpr std::size_t kMaxFound = 3;  // as of changes of a script
+constexpr std::size_t kMaxFound = 3;  // the same limit as for changes of a script
 
 bool is_made(const RecordEntry& entry) {
   return entry.kind == EntryKind::kCall && !entry.later && entry.place != kNotSaid;
@@ -27,12 +27,12 @@ std::size_t calls_of(const RankRecord& rank) {
   return static_cast<std::size_t>(std::count_if(rank.entries.begin(), rank.entries.end(), is_made));
 }
 
-// Numbers the collectives of each group anew, in their order.
+// Renumbers the collectives of each group in call order, from their smallest number.
 void renumber(RankRecord& rank) {
   const auto is_numbered = [](const RecordEntry& entry) {
     return entry.kind == EntryKind::kCall && is_collective(entry.operation);
   };
-  std::map<std::uint32_t, std::int64_t> next;  // by group
+  std::map<std::uint32_t, std::int64_t> next;  // next number, by group
   for (const RecordEntry& entry : rank.entries) {
     if (!is_numbered(entry)) continue;
     const auto [first, is_new] = next.try_emplace(entry.group, entry.number);
@@ -55,8 +55,9 @@ void remove_waits(RankRecord& rank, const std::set<std::int64_t>& works) {
   });
 }
 
-// Cuts the records behind calls for which the record of another rank has no call. Only ranks in
-// `unknown` have lost the call in which they stand, so that their next call is unknown.
+// Drops calls whose matching call is missing in the record of another rank, and cuts the records
+// that lose calls. Ranks in `unknown` lost the call that blocked them, so their next call is
+// unknown and their records are cut first.
 void end_records(Record& record, const std::set<std::uint32_t>& unknown) {
   for (RankRecord& rank : record.ranks) {
     std::erase_if(rank.entries, [](const RecordEntry& entry) { return entry.later; });
@@ -76,10 +77,10 @@ void end_records(Record& record, const std::set<std::uint32_t>& unknown) {
   add_later_calls(record);
 }
 
-// Two calls in the order that closes a cycle.
+// Two lines whose calls, in this order, close a cycle.
 struct CallOrder {
-  OutsideText first;   // lines
-  OutsideText behind;  // empty: a call that the record does not show
+  OutsideText first;   // the line called first
+  OutsideText behind;  // the later line; empty: a call that the record does not show
 
   friend auto operator<=>(const CallOrder&, const CallOrder&) = default;
 };
@@ -95,7 +96,7 @@ class LineSearch {
  private:
   struct Callers {
     std::set<std::uint32_t> ranks;
-    std::set<std::uint32_t> members;  // of the groups of its collectives
+    std::set<std::uint32_t> members;  // members of the groups of the line's collectives
   };
 
   void find_lines();
@@ -114,13 +115,14 @@ class LineSearch {
   const Record& record_;
   const Explanation& hang_;
   const std::function<bool(const Record&)>& completes_;
-  std::vector<std::uint32_t> lines_;  // in Record::places: lines of calls that hang or differ
+  // lines of calls that hang or differ: indices in Record::places
+  std::vector<std::uint32_t> lines_;
   std::map<std::uint32_t, Callers> callers_;
   LineChanges result_;
 };
 
-// Keeps a change, with the answer of `variant`. A rank that gets further than in the record is not
-// stuck at the end of the record.
+// Checks `variant` and keeps `change` among the changes that help or the others. Quiescent ranks
+// may get further in the variant, so they no longer block at the end of the record.
 void LineSearch::keep(Record variant, LineChange change) {
   for (RankRecord& rank : variant.ranks) {
     if (stands_still(rank)) rank.end = {};
@@ -153,8 +155,8 @@ void LineSearch::find_lines() {
   }
 }
 
-// Tries the record without the calls of a line that some members of its group never reach. A rank
-// whose record ends in such a call would continue, and the record does not show with which call.
+// Tries the record without the calls of a line that some members of its groups never reach. A rank
+// that is blocked in such a call would continue, but the record does not show its next call.
 void LineSearch::try_without(std::uint32_t place) {
   const Callers& callers = callers_[place];
   if (callers.ranks.size() >= callers.members.size()) return;
@@ -189,7 +191,8 @@ void LineSearch::try_without(std::uint32_t place) {
         behind});
 }
 
-// Tries sends of a line that do not wait for their recv: isend, with the wait behind the recv.
+// Tries isend for the sends of a line: the sends do not wait for their recvs, and the script waits
+// for the sends after its next recv.
 void LineSearch::try_isend(std::uint32_t place) {
   Record variant = record_;
   bool sends = false;
@@ -210,7 +213,7 @@ void LineSearch::try_isend(std::uint32_t place) {
         fmt::format("{} as isend, with its wait after the next recv", line_text(place)), 0});
 }
 
-// Returns the text of a call that the record does not show.
+// Describes a call that the record does not show.
 std::string LineSearch::unseen_text(const RecordEntry& entry) const {
   const std::uint32_t place = record_.groups[entry.group].place;
   return fmt::format(
@@ -218,7 +221,7 @@ std::string LineSearch::unseen_text(const RecordEntry& entry) const {
       place == kNotSaid ? group_text(record_, entry.group) : "the group of " + line_text(place));
 }
 
-// Tries each second call of a pair before the first one.
+// Tries the two calls of `order` in reverse order on `ranks`.
 void LineSearch::try_order(const CallOrder& order, const std::vector<std::uint32_t>& ranks) {
   Record variant = record_;
   std::set<std::string> moved;
@@ -241,8 +244,8 @@ void LineSearch::try_order(const CallOrder& order, const std::vector<std::uint32
                             0});
 }
 
-// Tries the other order of the calls that close the cycle: on all ranks that make the calls in this
-// order, and on those of them with odd numbers.
+// Tries each pair of calls that closes the cycle in reverse order: on all ranks that make the calls
+// in this order, then only on the odd ranks among them.
 void LineSearch::try_orders() {
   std::map<CallOrder, std::set<std::uint32_t>> orders;
   for (const Wait& wait : hang_.cycle) {

@@ -20,7 +20,7 @@ constexpr std::size_t kMaxCommunicators = 16;
 constexpr std::uint32_t kMaxRanks = 4'096;
 constexpr std::size_t kMaxOrdered = 200;  // maximum number of steps in the sorted part of a program
 
-// Returns the communicator of `step` if the step is a single collective call; else kNoIndex.
+// Returns the communicator of `step` if the step makes a single collective call; else kNoIndex.
 std::uint32_t communicator_of(const ActorTemplate& step) {
   if (!step.step || step.step->implied || step.step->calls.size() != 1) return kNoIndex;
   const CallTemplate& call = step.step->calls.front();
@@ -36,13 +36,13 @@ class OrderEdits {
   void run();
 
  private:
-  // The steps of a thread of `rank`, from the first to the last call to sort.
+  // The steps of one thread of `rank`, from the first call to sort to the last one.
   struct Program {
     std::uint32_t rank = 0;
     std::vector<std::uint32_t> steps;  // indices in TaskGraph::actors
   };
 
-  // The programs in one order.
+  // The programs after sorting by one order of communicators.
   struct Sorted {
     std::vector<std::vector<Place>> lists;  // the calls of each program that changes, sorted
     std::vector<std::uint32_t> ranks;
@@ -118,8 +118,8 @@ void OrderEdits::read_programs(const Communicators& communicators) {
   }
 }
 
-// Returns the communicators in the order of the program's calls; communicators without calls come
-// last.
+// Returns the communicators in the order of the program's first calls on them, followed by
+// communicators without calls.
 Communicators OrderEdits::order_of(const Program& program,
                                    const Communicators& communicators) const {
   Communicators order;

@@ -28,7 +28,7 @@ struct At {
   std::uint32_t step = kNoIndex;  // index in TaskGraph::actors
 };
 
-// A new value for a key of a step, as text; bytes have no unit.
+// A new value for a key of a step, as a string; a size is a number of bytes without unit.
 struct NewValue {
   std::string key;
   std::string from;
@@ -58,7 +58,7 @@ class ProgramEdits {
   void run();
 
  private:
-  // Access to the steps of each rank's program.
+  // Functions that access the steps of each rank's program.
   const std::vector<WalkedStep>& program(std::uint32_t rank, std::uint32_t thread);
   std::optional<At> step_of(const OpInfo& op, std::uint32_t rank);
   std::optional<At> step_of(const WaitParty& party) {
@@ -111,19 +111,20 @@ class ProgramEdits {
   const HangingJob& job_;
   CandidateSink sink_;
   std::vector<std::set<std::uint32_t>> awaited_;
-  // Steps with the same place in the file: some backends give each rank its own step.
+  // Steps by their place in the file. Some inputs give each rank its own step at one place.
   std::map<Place, std::vector<std::uint32_t>> at_place_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<WalkedStep>> programs_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> pairs_;  // pairs of steps already examined
   // Index in Explanation::cycle of the wait that new candidates should break.
   std::uint32_t wait_ = kNoIndex;
-  // Rank and index in Explanation::cycle of each wait that the order of two steps causes, by pair
-  // of steps.
+  // Waits that the order of two steps causes, by pair of steps: rank and index in
+  // Explanation::cycle.
   std::map<std::pair<std::uint32_t, std::uint32_t>,
            std::vector<std::pair<std::uint32_t, std::uint32_t>>>
       waits_of_;
   std::pair<std::uint32_t, std::uint32_t> pair_ = {kNoIndex, kNoIndex};
-  std::set<std::pair<std::uint32_t, std::string>> rows_;  // rows already tried, with their numbers
+  // schedule rows already tried: number and text
+  std::set<std::pair<std::uint32_t, std::string>> rows_;
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -135,7 +136,7 @@ const std::vector<WalkedStep>& ProgramEdits::program(std::uint32_t rank, std::ui
   return found->second;
 }
 
-// Finds the step of an op. For an op implied by `after`, returns the step with the `after`.
+// Finds the step of an op. For an op that the key `after` implies, returns the step with this key.
 std::optional<At> ProgramEdits::step_of(const OpInfo& op, std::uint32_t rank) {
   if (!op.actor.valid() || op.actor.value >= job_.lowered.actor_template.size())
     return std::nullopt;
@@ -168,7 +169,7 @@ std::uint32_t ProgramEdits::first_alike(std::uint32_t step) const {
   return all == nullptr ? step : all->front();
 }
 
-// Returns all ranks with a step at the place of `at`.
+// Returns the ranks with a step at the place of `at`.
 RankSet ProgramEdits::on(const At& at) const {
   const std::vector<std::uint32_t>* all = alike(at.step);
   if (all == nullptr || all->size() == 1) return actor(at).on;
@@ -190,14 +191,14 @@ At ProgramEdits::on_rank(const At& at, std::uint32_t rank) const {
 }
 
 // Returns the ranks that an edit of a step affects, for reports; empty: all ranks. `on`: the ranks
-// of the edit; empty: all that have the step.
+// to edit; empty: all ranks with the step.
 RankSet ProgramEdits::affected(const At& at, const RankSet& on) const {
   if (!on.empty()) return on;
   RankSet has = this->on(at);
   return has.size() < job_.graph.ranks ? has : RankSet();
 }
 
-// Adds an edit that should break the present wait. Two steps can cause waits on several ranks; an
+// Adds an edit that should break the current wait. Two steps can cause waits on several ranks; an
 // edit on some ranks breaks only the waits of these ranks.
 void ProgramEdits::add(Edit edit, const CandidateSink::MakePatch& make_patch) {
   std::vector<std::uint32_t> broken;
@@ -293,7 +294,7 @@ std::string row_text(const Slots& slots) {
   return text;
 }
 
-// Returns the index of the slot of a schedule's op.
+// Returns the index of the slot with the text `op`; the number of slots if there is none.
 std::size_t find_slot(const Slots& slots, const std::string& op) {
   const auto found = std::find_if(slots.begin(), slots.end(),
                                   [&](const Actions& slot) { return slot_text(slot, 0) == op; });
@@ -305,7 +306,8 @@ bool is_like(const Actions& slot, const Actions& other) {
          slot[0].stage == other[0].stage;
 }
 
-// Moves each slot like `late` ahead of slots like `early`. A slot moves only past sends and recvs.
+// Moves each slot like `late` ahead of preceding slots like `early`. A slot moves only past sends
+// and recvs.
 Slots each_before(const Slots& slots, const Actions& late, const Actions& early) {
   Slots result;
   for (const Actions& slot : slots) {
@@ -410,8 +412,8 @@ bool ProgramEdits::crosses(const At& early, const At& late, bool late_moves) {
   return false;
 }
 
-// Returns subsets of ranks on which the two steps can be swapped: the odd ranks; the even ranks;
-// the ranks whose peer in step `late` is a higher rank; the rank of `late`.
+// Returns proper subsets of the ranks to swap the two steps on: the odd ranks, the even ranks, the
+// ranks whose peer in step `late` is a higher rank, and the rank of `late` alone.
 std::vector<RankSet> ProgramEdits::parts_of(const At& early, const At& late) {
   std::vector<std::uint32_t> all;
   std::vector<std::uint32_t> even;
@@ -467,13 +469,13 @@ void ProgramEdits::add_moves(const At& early, const At& late) {
   }
 }
 
-// Gives the messages of `late` their own communicator, together with all matching calls, unless the
-// calls of `early` are among them.
+// Gives the sends and recvs of `late` and all calls that match them their own communicator, unless
+// the calls of `early` are among these calls.
 void ProgramEdits::add_communicator(const At& early, const At& late) {
   if (!has_only_messages(actor(early)) || !has_only_messages(actor(late))) return;
   const std::uint32_t communicator = calls(late).front().communicator;
   if (calls(early).front().communicator != communicator) return;
-  using Message = std::pair<std::uint32_t, std::size_t>;  // step and index of the call
+  using Message = std::pair<std::uint32_t, std::size_t>;  // step, and index of the call in the step
   std::map<std::uint32_t, std::set<Message>> of_channel;
   std::map<Message, std::set<std::uint32_t>> channels_of;
   for (std::uint32_t id = 0; id < job_.lowered.plan.actors.size(); ++id) {
@@ -546,22 +548,21 @@ void ProgramEdits::add_root(const Root& root) {
   if (made) add_missing(*made, root.party.rank);
 }
 
-// Tries to add the call that the rank of `root` skips, or to drop the call on all ranks. The call
-// that waits for the rank can be a later call of the same kind.
+// Tries to add the call that the rank of `root` skips, or to drop this call on all ranks.
 void ProgramEdits::add_skipped(const Root& root) {
   if (!root.missing) return;
   const std::optional<At> made = step_of(*root.missing, root.missing->rank);
   if (!made) return;
   const std::uint32_t rank = root.party.rank;
-  // Tries this even if the rank has the step, because a condition can exclude the rank in some
-  // iterations only.
+  // Tries to run the step everywhere even if the rank has the step: a condition can exclude the
+  // rank in some iterations only.
   add_everywhere(*made);
   const std::optional<At> next = root.before ? step_of(*root.before, rank) : std::nullopt;
   if (next && !actor(*made).on.contains(rank)) add_copy(*made, RankSet({rank}), *next, false);
   add_drop(*made);
 }
 
-// Tries to make a call on all ranks: only the step, or the whole block around it.
+// Tries to run a call on all ranks: first only its step, then the whole block around the step.
 void ProgramEdits::add_everywhere(const At& made) {
   for (const bool block : {false, true}) {
     add({.kind = &edit_kinds::kEverywhere,
@@ -572,7 +573,7 @@ void ProgramEdits::add_everywhere(const At& made) {
   }
 }
 
-// Tries to drop a step on the ranks `on`; empty: on all.
+// Tries to drop a step on the ranks `on`; empty: on all ranks.
 void ProgramEdits::add_drop(const At& made, const RankSet& on) {
   const RankSet ranks = affected(made, on);
   const std::string step = step_text(actor(made));
@@ -594,8 +595,9 @@ void ProgramEdits::add_drop(const At& made, const RankSet& on) {
       drop);
 }
 
-// Tries the matching call on `rank`: after its last call on the communicator, and where the rank is
-// stuck. Also tries to drop the message. Returns false if `made` has no message to or from `rank`.
+// Tries to add the matching call on `rank`: after its last call on the communicator, and at the
+// step in which it is stuck. Also tries to drop the send or recv `made`. Returns false if `made`
+// has no send to or recv from `rank`.
 bool ProgramEdits::add_other_end(const At& made, std::uint32_t rank) {
   const auto& all = calls(made);
   const auto call = std::find_if(all.begin(), all.end(), [&](const CallTemplate& it) {
@@ -645,7 +647,7 @@ void ProgramEdits::add_missing(const At& made, std::uint32_t rank) {
   add_drop(made);
 }
 
-// Tries other repeat counts for a rank with too few calls: some loop has too few or too many
+// Tries other repeat counts for a rank with too few calls: some loop may have too few or too many
 // iterations.
 void ProgramEdits::add_rounds(const At& made, std::uint32_t rank) {
   if (calls(made).empty()) return;
@@ -695,7 +697,7 @@ void ProgramEdits::add_copy(const At& made, const RankSet& on, const At& next, b
 // ---------------------------------------------------------------------------------------------
 // Mismatched calls
 
-// Tries to change the differing arguments of call `b` to the values of call `a`, then the reverse.
+// Tries to give call `b` the differing arguments of call `a`, then the reverse.
 void ProgramEdits::add_values(const At& a, const At& b) {
   const CallTemplate& x = calls(a).front();
   const CallTemplate& y = calls(b).front();
@@ -739,7 +741,7 @@ void ProgramEdits::add_new_values(const At& at, const std::vector<NewValue>& val
       [&] { return job_.edits.set(actor(at).place, nodes); });
 }
 
-// Whether `later` would match `wanted` in place of `here`.
+// Whether the call `later` would match `wanted` if it were made in place of `here`.
 bool does_what(const CallTemplate& later, std::uint32_t rank, const CallTemplate& here,
                const CallTemplate& wanted, std::uint32_t wanted_rank) {
   if (later.communicator != wanted.communicator || later.type != wanted.type) return false;
@@ -751,7 +753,7 @@ bool does_what(const CallTemplate& later, std::uint32_t rank, const CallTemplate
   return later.operation == wanted.operation && peer(later, rank) == peer(wanted, wanted_rank);
 }
 
-// Tries to move a later step on the rank of `here` ahead, if the step matches `wanted`.
+// Tries to move a later step ahead of `here` on its rank, if the step matches `wanted`.
 void ProgramEdits::add_later_match(const At& wanted, const At& here) {
   const CallTemplate& call = calls(wanted).front();
   const std::vector<WalkedStep>& steps = program(here.rank, actor(here).thread);
@@ -783,7 +785,7 @@ void ProgramEdits::add_misfit(const Misfit& misfit) {
   const std::optional<At> b = step_of(misfit.second, misfit.second.rank);
   if (!a || !b || calls(*a).size() != 1 || calls(*b).size() != 1) return;
   if (calls(*a).front().operation == calls(*b).front().operation || misfit.message) {
-    // The arguments of the majority are more likely to be intended.
+    // The arguments that most ranks pass are more likely to be intended.
     const bool few_have_a = misfit.ranks.size() > 1;
     add_values(few_have_a ? *b : *a, few_have_a ? *a : *b);
   }

@@ -29,7 +29,7 @@ std::size_t number_of(const std::string& position) {
   return static_cast<std::size_t>(std::stoul(position));
 }
 
-// Returns a path to the items `first` to `last` of a list.
+// Returns the path of the items `first` to `last` of a list.
 Path range_in(Path list, std::size_t first, std::size_t last) {
   list.push_back(std::to_string(first) + ".." + std::to_string(last));
   return list;
@@ -44,7 +44,7 @@ Path first_keys(const Path& path, std::size_t count) {
   return {path.begin(), path.begin() + static_cast<std::ptrdiff_t>(count)};
 }
 
-// Adds copies of the items `first` to `last`, from 1, to `list`.
+// Adds copies of the items `first` to `last` (the first item is 1) to `list`.
 void copy_items(const std::vector<YamlValue>& items, std::size_t first, std::size_t last,
                 YamlNode& list) {
   for (std::size_t i = first; i <= last; ++i) list.add(copied(items[i - 1]));
@@ -56,7 +56,7 @@ YamlNode list_of(YamlNode item) {
   return list;
 }
 
-// Appends an item to `list`, or starts a new list.
+// Returns keys that append `item` to `list`, or a new list with `item` if there is no list.
 PatchKeys added_to(const std::optional<YamlValue>& list, YamlNode item) {
   YamlNode items = list_of(std::move(item));
   if (!list) return items;
@@ -64,10 +64,10 @@ PatchKeys added_to(const std::optional<YamlValue>& list, YamlNode item) {
   return one("+", std::move(items));
 }
 
-// The values of a patch, with their paths.
+// The values of a patch and their paths.
 using Values = std::vector<std::pair<Path, YamlNode>>;
 
-// Merges values that agree in the first `depth` keys of their paths into one map.
+// Merges values whose paths agree in the first `depth` keys into one map.
 YamlNode merged(const Values& values, std::size_t depth = 0) {
   if (values.front().first.size() == depth) return values.front().second;
   YamlNode map = YamlNode::map();
@@ -95,8 +95,8 @@ RankSet ScenarioEdits::others(const RankSet& some) const {
   return RankSet(std::move(ranks));
 }
 
-// Returns the value of the key `on` for the ranks `some`. Writes every second rank as a condition:
-// "rank % 2 == 0".
+// Returns the value of the key `on` for the ranks `some`. Writes all even or all odd ranks as a
+// condition: "rank % 2 == 0".
 YamlNode ScenarioEdits::on(const RankSet& some) const {
   for (const std::uint32_t remainder : {0u, 1u}) {
     std::vector<std::uint32_t> half;
@@ -221,7 +221,7 @@ PatchKeys ScenarioEdits::matching_call(Place call, std::uint32_t peer, Place nex
   for (const std::string_view key : {"bytes", "type", "tag"}) {
     const auto value = child(made, key);
     if (!value) continue;
-    // In the new step, `rank` would be another rank, so an expression with `rank` is not copied.
+    // An expression with `rank` is not copied: `rank` would be another rank in the new step.
     if (!value->is_scalar() || value->text().find("rank") != std::string_view::npos) {
       return std::nullopt;
     }
@@ -252,7 +252,7 @@ PatchKeys ScenarioEdits::row(std::uint32_t number, const std::string& row) const
   return below({"schedule", "rows", std::to_string(number)}, YamlNode::text(row));
 }
 
-// Removes the conditions of the step or block at `path`; nullopt if it has none.
+// Returns keys that remove the conditions of the step or block at `path`; nullopt if it has none.
 std::optional<YamlNode> ScenarioEdits::without_conditions(const Path& path) const {
   YamlNode keys = YamlNode::map();
   for (const std::string_view key : kConditions) {
@@ -266,7 +266,8 @@ PatchKeys ScenarioEdits::everywhere(Place step, bool whole_block) const {
   const std::optional<Path> path = find_place(root_, step);
   if (!path || path->size() < 3) return std::nullopt;
   if (auto own = without_conditions(*path)) return whole_block ? std::nullopt : std::move(own);
-  // The block around the step, if the block is an item of a list of steps.
+  // Finds the block around the step. The block must be an item of a list of steps, or a named
+  // block.
   const Path block_path = first_keys(*path, path->size() - 2);
   const bool is_block =
       (*path)[path->size() - 2] == "do" && block_path.size() >= 3 &&
@@ -275,7 +276,8 @@ PatchKeys ScenarioEdits::everywhere(Place step, bool whole_block) const {
   if (whole_block) return without_conditions(block_path);
   const YamlValue block = *at(root_, block_path);
   if (!child(block, "on") && !child(block, "when")) return std::nullopt;
-  // Splits the block at the step. A loop stays a single loop, which all ranks run.
+  // Splits the block at the step, which all ranks then run. A loop stays a single loop, which all
+  // ranks run.
   const bool is_loop = child(block, "repeat").has_value();
   const std::vector<YamlValue> items = child(block, "do")->items();
   const std::size_t here = number_of(path->back());
@@ -308,7 +310,7 @@ PatchKeys ScenarioEdits::everywhere(Place step, bool whole_block) const {
 // ---------------------------------------------------------------------------------------------
 // Two steps
 
-// Whether the item at path[depth] of a list contains only the step at `path`.
+// Whether the list item at path[depth] contains only the step at `path`.
 bool ScenarioEdits::is_alone_in(const Path& path, std::size_t depth) const {
   for (std::size_t i = depth + 1; i < path.size(); i += 2) {
     const auto block = at(root_, first_keys(path, i));
@@ -366,14 +368,15 @@ PatchKeys ScenarioEdits::move(Place step, Place other, bool behind, const RankSe
   return below(range_in(pair->list, from, to), std::move(halves));
 }
 
-// Two steps merged into one.
+// A step that is being merged from two steps.
 struct ScenarioEdits::Merged {
   YamlNode calls = YamlNode::list();
   YamlNode keys = YamlNode::map();
   YamlNode after = YamlNode::list();
   std::map<std::string, std::string, std::less<>> said;  // values of `keys` and `after`
 
-  // Adds a key of one of the steps; returns false if the other step has another value.
+  // Adds a key of one of the two steps. Returns false if the other step has another value for this
+  // key.
   bool add_key(const std::string& key, const YamlValue& value) {
     const auto [known, is_new] = said.emplace(key, value.text());
     if (is_new) keys.add(key, copied(value));
@@ -389,8 +392,8 @@ struct ScenarioEdits::Merged {
   }
 };
 
-// Adds the calls and other keys of the step at `path` to `merged`. Conditions of the blocks around
-// the step become conditions of the calls. Returns false if keys conflict.
+// Adds the calls and the other keys of the step at `path` to `merged`. Conditions of the blocks
+// around the step become conditions of the calls. Returns false if keys conflict.
 bool ScenarioEdits::add_calls(const Path& path, std::size_t depth, Merged& merged) const {
   std::map<std::string, YamlNode, std::less<>> conditions;
   YamlNode own = YamlNode::map();
@@ -503,7 +506,7 @@ YamlDocument EditedScenario::document(const std::vector<Edit>& edits) const {
 
 std::string EditedScenario::patch(const std::vector<Edit>& edits) const {
   if (edits.size() == 1) return patch_text(edits.front().patch);
-  // Parameters are not part of the document.
+  // Edits of parameters are not in the document, so their patches are copied.
   std::string keys;
   for (const Edit& edit : edits) {
     if (edit.kind == &models::edit_kinds::kParameter) keys += edit.patch;

@@ -1,4 +1,5 @@
-// Patches that edit a scenario, made from its document. formats/document/patch.hpp applies them.
+// Makes patches that edit a scenario from the scenario's document. formats/document/patch.hpp
+// applies them.
 #pragma once
 
 #include <cstdint>
@@ -31,25 +32,27 @@ class ScenarioEdits {
   /// Takes the root of a scenario for `ranks` ranks.
   ScenarioEdits(const YamlValue& root, std::uint32_t ranks) : root_(root), ranks_(ranks) {}
 
-  /// Initializes all communicators at the start, also those that set `creation` themselves.
+  /// Initializes all communicators at the start, including those with their own `creation`.
   PatchKeys init_at_start() const;
-  /// Makes actor `second` wait for actor `first` on the ranks `on` (empty: on all), and lets
-  /// `first` run at most `ahead` ops ahead.
+  /// Makes actor `second` wait for actor `first` on the ranks `on` (empty: on all ranks), and lets
+  /// `first` run at most `ahead` ops ahead of `second`.
   PatchKeys actor_order(const std::string& first, const std::string& second, const RankSet& on,
                         std::int64_t ahead) const;
 
   /// Makes a step wait for a stream.
   PatchKeys wait(Place step, const std::string& stream) const;
-  /// Merges two steps into one group, in the place of the first or the second step.
+  /// Merges two steps into one group, at the position of the second step if `at_second`, else of
+  /// the first.
   PatchKeys batch(Place first, Place second, bool at_second) const;
   /// Moves `step` before `other` or, if `behind`, after it, on the ranks `on` (empty: on all).
   PatchKeys move(Place step, Place other, bool behind, const RankSet& on) const;
-  /// Reorders the steps of several lists: each step moves ahead of the steps that it must precede.
+  /// Reorders several lists of steps: in each list, moves the given steps into the given order.
   PatchKeys reorder(const std::vector<std::vector<Place>>& lists) const;
-  /// Gives sends and recvs on communicator `from` a new communicator `to`, made like `from`.
+  /// Moves sends and recvs from communicator `from` to a new communicator `to` with the same
+  /// properties.
   PatchKeys communicator(const std::vector<Place>& calls, const std::string& from,
                          const std::string& to) const;
-  /// Runs a step on all ranks or, if `whole_block`, the block around it.
+  /// Runs a step on all ranks; if `whole_block`, runs the block around the step on all ranks.
   PatchKeys everywhere(Place step, bool whole_block) const;
   /// Copies a step before or, if `behind`, after `next`, on the ranks `on`.
   PatchKeys copy(Place step, Place next, bool behind, const RankSet& on) const;
@@ -57,9 +60,10 @@ class ScenarioEdits {
   /// type. Returns nullopt if the size or type depends on the rank.
   PatchKeys matching_call(Place call, std::uint32_t peer, Place next, bool behind,
                           const RankSet& on) const;
-  /// Drops a step, or leaves it only to the ranks `left`.
+  /// Drops a step, or keeps it only on the ranks `left`.
   PatchKeys drop(Place step, const std::optional<RankSet>& left) const;
-  /// Sets keys of a step. The place can also be that of the only value itself.
+  /// Sets keys of a step or call. `step` can also be the place of the value to set, if there is
+  /// only one.
   PatchKeys set(Place step, const std::vector<std::pair<std::string, YamlNode>>& values) const;
   /// Replaces a row of a schedule; rows count from 1.
   PatchKeys row(std::uint32_t number, const std::string& row) const;
@@ -95,7 +99,7 @@ class ScenarioEdits {
   std::uint32_t ranks_;
 };
 
-/// A scenario that edits change.
+/// A scenario and its state after edits.
 class EditedScenario {
  public:
   /// Reads the scenario with one more patch; returns nullopt after mistakes.
@@ -107,7 +111,7 @@ class EditedScenario {
 
   const Scenario& unchanged() const { return scenario_; }
 
-  /// Returns the document after `edits`. It must not outlive this object.
+  /// Returns the document after `edits`. The document must not outlive this object.
   YamlDocument document(const std::vector<models::Edit>& edits) const;
 
   /// Returns the patch that makes `edits`. Each edit was made from the document after the previous
