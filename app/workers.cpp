@@ -12,7 +12,7 @@ Workers::Workers(std::size_t count, unsigned jobs, std::function<void(std::size_
   const std::size_t threads = std::min(jobs == 0 ? cores : jobs, count);
   try {
     for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
-  } catch (const std::system_error&) {  // continue with fewer threads
+  } catch (const std::system_error&) {  // continues with fewer threads
   }
   if (threads_.empty()) run();
 }

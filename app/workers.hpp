@@ -14,8 +14,8 @@ namespace pipesim::app {
 
 class Workers {
  public:
-  /// Calls `work(i)` for each i below `count`, started in ascending order. Runs on `jobs` threads
-  /// (0: one per core), or on the caller's thread if no thread can be started.
+  /// Calls `work(i)` for each i below `count`, and starts the calls in ascending order. Runs on
+  /// `jobs` threads (0: one per core), or on the caller's thread if no thread can be started.
   Workers(std::size_t count, unsigned jobs, std::function<void(std::size_t)> work);
 
   Workers(const Workers&) = delete;

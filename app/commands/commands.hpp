@@ -1,5 +1,5 @@
-// Declares a function for each command of commands.def. It returns the command's options, help and
-// work.
+// Declares a function for each command of commands.def. Each returns its command: options, help and
+// the function that runs it.
 #pragma once
 
 #include "app/command.hpp"

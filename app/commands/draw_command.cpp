@@ -185,9 +185,9 @@ std::string picture_of_run(Picture picture, const std::vector<DrawnJob>& jobs) {
   return styled_drawing(scene, picture);
 }
 
-// Returns the NCCL models to try, the first one to draw if none hangs. Only a record has several:
-// its picture shows the model that hangs, in the order in which `check` decides. A scenario chooses
-// its model.
+// Returns the NCCL models to try, in the order in which `check` decides. The picture shows the
+// first model that hangs or, if none hangs, the first one. Only a record has several models; a
+// scenario chooses its model.
 std::vector<models::NcclMode> modes_to_try(const Arguments& arguments,
                                            const formats::Scenario& scenario,
                                            const ScenarioInput& input) {
@@ -199,7 +199,7 @@ std::vector<models::NcclMode> modes_to_try(const Arguments& arguments,
 }
 
 // Describes the NCCL model of the drawn run, the last of `tried`. `chosen`: whether there was no
-// other to try.
+// other model to try.
 std::string model_text(const models::TaskGraph& graph, const std::vector<models::NcclMode>& tried,
                        bool chosen, bool completes) {
   if (!models::has_nccl_modes(graph)) return "";
@@ -217,10 +217,10 @@ std::string model_text(const models::TaskGraph& graph, const std::vector<models:
                      others.empty() ? "" : fmt::format("; {} would complete", others));
 }
 
-// Gives each call of a recorded job that takes no time, so that no picture could show it, the time
-// of a kernel. Returns whether there are such calls.
+// Gives the calls of a recorded job that take no time the time of a kernel, because no picture
+// could show them. Returns whether there are such calls.
 bool add_times(models::TaskGraph& graph) {
-  constexpr std::int64_t kCallNs = 5'000;  // as the default of the parameter `kernel`
+  constexpr std::int64_t kCallNs = 5'000;  // the default of the parameter `kernel`
   bool found = false;
   const auto add = [&](models::Expr& takes) {
     if (!takes.is_constant() || takes.value(0) != 0) return;
@@ -234,7 +234,8 @@ bool add_times(models::TaskGraph& graph) {
   return found;
 }
 
-// Runs the job, in the first NCCL model in which it hangs. Returns false if interrupted.
+// Runs the job in the first NCCL model in which it hangs or, if it never hangs, in the first model.
+// Returns false if interrupted.
 bool run_job(const Arguments& arguments, const Console& console, bool keep_times,
              ScenarioInput& input, DrawnJob& job) {
   models::TaskGraph& graph = job.scenario.graph;
@@ -265,7 +266,7 @@ bool run_job(const Arguments& arguments, const Console& console, bool keep_times
   if (all_complete && modes.size() > 1 && !simulate(modes.front())) return false;
   job.model = model_text(graph, tried, modes.size() == 1, all_complete);
   if (!keep_times || !graph.recorded) return true;
-  // A record has no times. The verdict is that of the run without made-up ones.
+  // A record has no times. Made-up times are used only if they leave the verdict as it is.
   models::TaskGraph untimed = graph;
   if (!add_times(graph)) return true;
   models::Simulation run = std::move(job.run);

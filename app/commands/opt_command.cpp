@@ -50,8 +50,8 @@ bool begins_with_model(const std::vector<models::PassCall>& calls) {
   });
 }
 
-// Returns how the tensors of a model are boxed. Runs `calls` up to the pass that builds the tasks;
-// if `calls` has no pass for models, runs the scenario's own passes.
+// Returns the boxing of a model's tensors as CSV. Runs `calls` up to the pass that builds the
+// tasks; if `calls` has no pass for models, runs the scenario's own passes.
 std::optional<std::string> boxing_text(formats::Scenario& scenario,
                                        std::vector<models::PassCall> calls,
                                        const models::PassRegistry& registry,

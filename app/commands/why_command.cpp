@@ -21,8 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Prints the explanation that 'pipesim record' has left in a record: where the ranks part. Python
-// has written the text, because it alone knows the script's source.
+// Prints the explanation in a record of where the ranks part. Python wrote it during 'pipesim
+// record', because only Python knows the script's source.
 int explain_record(const Arguments& arguments, const std::string& record, const Console& console) {
   std::error_code error;
   const fs::path folder =

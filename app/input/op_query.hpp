@@ -51,8 +51,8 @@ struct Until {
   std::optional<sim::Time> time;  // nullopt: the text names an op, see read_op()
 };
 
-/// Reads a time such as "12ms"; any other text names an op. Returns nullopt for an empty text or a
-/// number without a unit.
+/// Reads a time such as "12ms"; any other text names an op. Returns nullopt for an empty string or
+/// a number without a unit.
 std::optional<Until> parse_until(const std::string& text);
 
 }  // namespace pipesim::app

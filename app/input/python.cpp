@@ -44,8 +44,8 @@ std::string own_python(const fs::path& program) {
 }
 
 // Returns the folder of the package `pipesim`: next to the program in a source tree, or the
-// installed one. Returns an empty text if Python finds the package by itself, or if the package is
-// missing.
+// installed one. Returns an empty string if Python finds the package by itself, or if the package
+// is missing.
 std::string package_folder(const fs::path& program) {
   std::error_code error;
   fs::path above = program.parent_path();

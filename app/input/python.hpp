@@ -6,8 +6,8 @@
 
 namespace pipesim::app {
 
-/// Returns the interpreter for scripts: $PYTHON if set, else the one of the environment in which
-/// pipesim is installed, else python3.
+/// Returns the interpreter for scripts: $PYTHON if set, else the interpreter of the environment in
+/// which pipesim is installed, else python3.
 std::string default_python();
 
 /// Lets Python processes that this process starts find the package and the program.

@@ -24,16 +24,16 @@ struct ScenarioFiles {
 };
 
 /// Reads a scenario or a pipeline schedule. The name of the file selects the format. Cuts a file
-/// that is too large at one byte more than the format's limit. A record is read as its scenario
+/// that is too large to one byte more than the format's limit. A record is read as its scenario
 /// under `rules`. Throws FileError.
 TextInput read_scenario_text(const std::string& path, const Console& console,
                              const std::string& rules = {});
 
-/// Returns the names of the choices of a scenario that no setting fixes: a command other than
-/// `check` looks at one way of the job only.
+/// Returns the names of the scenario's choices that no setting fixes. Only `check` tries all their
+/// options; other commands look at one.
 std::vector<std::string> free_choices(const formats::Scenario& scenario);
 
-/// Notes on standard error that a command looks at one way of the scenario's choices only.
+/// Prints a note to standard error if the command looks at only one option of a free choice.
 void note_choices(const formats::Scenario& scenario, const Console& console);
 
 class ScenarioInput : public TextInput {

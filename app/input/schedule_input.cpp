@@ -34,7 +34,7 @@ struct ScheduleReading {
 };
 
 // Reads a schedule. Adds mistakes to `diagnostics`. A schedule to which sends and recvs cannot be
-// added is a mistake, also without `reading.lower`.
+// added is a mistake, even without `reading.lower`.
 std::optional<Schedule> read_schedule_file(const std::string& text, ScheduleReading reading,
                                            Diagnostics& diagnostics) {
   if (text.size() > formats::kMaxScheduleBytes) {

@@ -15,7 +15,7 @@
 
 namespace pipesim::app {
 
-/// Exception for an input whose mistakes are already printed.
+/// Thrown if the mistakes in an input have already been printed.
 class ReportedMistakes : public std::exception {};
 
 class TextInput {
@@ -51,7 +51,7 @@ class TextInput {
   /// Adds an error about the whole file, prints the diagnostics, and throws ReportedMistakes.
   [[noreturn]] void fail(models::Code code, const std::string& message);
 
-  /// Returns the files to which diagnostics can refer. The texts live as long as this object.
+  /// Returns the files to which diagnostics can refer. Their text lives as long as this object.
   std::vector<viz::SourceText> sources() const;
 
   /// Formats `diagnostics` with excerpts of the source.

@@ -26,7 +26,7 @@ struct Console {
   std::size_t out_columns = 80;                  // width of the terminal; 80 if there is none
 };
 
-/// Makes Ctrl-C stop the simulation instead of the process, during its lifetime.
+/// While this object lives, Ctrl-C stops the simulation instead of the process.
 class Simulating {
  public:
   explicit Simulating(const Console& console) : flag_(console.simulating) {

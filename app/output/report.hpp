@@ -1,4 +1,4 @@
-// The report shell of all commands: text or JSON, and the command at its end.
+// The frame of all commands' reports: text or JSON, and the command line at the end.
 #pragma once
 
 #include <functional>

@@ -28,8 +28,8 @@ struct SourceLine {
   std::size_t line = 0;
 };
 
-// Reads a place: "train.py:20 step > backward". Returns nullopt for any other file than a Python
-// file below the current folder: a record from elsewhere must not put other files into a page.
+// Reads a place: "train.py:20 step > backward". Returns nullopt unless the file is a Python file
+// below the current folder: a record from elsewhere must not put other files into a page.
 std::optional<SourceLine> line_of(const std::string& place) {
   constexpr std::string_view kColon = ".py:";
   const std::size_t end = place.find(kColon);
@@ -45,7 +45,7 @@ std::optional<SourceLine> line_of(const std::string& place) {
   return result;
 }
 
-// Returns the lines around a line, with their numbers; empty if the file does not have it.
+// Returns the lines around a line, with their numbers; empty if the file has no such line.
 std::string excerpt_of(const SourceLine& of) {
   std::error_code error;
   if (!fs::is_regular_file(of.file, error)) return "";

@@ -134,7 +134,7 @@ int exit_code(const models::Explanation& explanation) {
 int show(const models::TaskGraph& graph, const Simulation& simulation,
          const std::string& shown_path, const Views& views, const Console& console) {
   const models::Explanation& explanation = simulation.explanation;
-  // Files are written first: if one fails, nothing is printed.
+  // Writes the files first: if a write fails, nothing is printed.
   if (views.dot_path) {
     write_file(*views.dot_path, dot_of_end(graph, simulation, views.all, views.made_by));
   }
