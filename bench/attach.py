@@ -1,4 +1,4 @@
-"""The cost of attach: processor time of the calling thread per call, with and without it.
+"""The cost of attach: processor time of the calling thread per call, with and without attach.
 
     bench/attach.py [CALLS]      # with the Python that has torch
 

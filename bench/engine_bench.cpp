@@ -64,7 +64,8 @@ void large_pipelines(benchmark::internal::Benchmark* made) {
   made->Args({8, 227'270})->Args({1024, 1628})->Unit(benchmark::kMillisecond);
 }
 
-// Sizes of growing pipelines: 512 stages with more and more micro-batches, up to 100 million ops.
+// Sets the sizes of growing pipelines: 512 stages with more and more micro-batches, up to 100
+// million ops.
 void growing_pipelines(benchmark::internal::Benchmark* made) {
   made->Args({512, 33})
       ->Args({512, 326})
@@ -93,7 +94,7 @@ void one_f_one_b_fixed_order(benchmark::State& state) {
   run_plan(state, pipeline(state), EngineKind::kFixedOrder);
 }
 
-// Runs pipelines with one tag for all messages instead of one tag per message.
+// Runs pipelines in which all sends and recvs have the same tag instead of their own tags.
 void one_tag_events(benchmark::State& state) {
   run_plan(state, with_one_tag(pipeline(state)), EngineKind::kEvents);
 }
@@ -107,8 +108,8 @@ void hang_events(benchmark::State& state) {
   run_plan(state, pipeline(state, Hang::kAtEnd), EngineKind::kEvents, RunEnd::kStuck);
 }
 
-// Runs pipelines that hang in fixed order: this run detects the hang, and the event engine runs the
-// plan again from the start.
+// Runs pipelines that hang with the fixed-order engine. It detects the hang, and the event engine
+// runs the plan again from the start.
 void hang_fixed_order(benchmark::State& state) {
   run_plan(state, pipeline(state, Hang::kAtEnd), EngineKind::kFixedOrder, RunEnd::kStuck);
 }

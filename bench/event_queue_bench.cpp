@@ -67,7 +67,7 @@ void equal_times(benchmark::State& state) {
 BENCHMARK(equal_times)->Arg(8)->Arg(64)->Arg(1024)->Arg(16'384)->Arg(262'144);
 
 // Measures ops whose end wakes a host thread, which launches the next op at the same instant. So
-// each op has two events: its end is a future event, the wake-up is not.
+// each op has two events: its end, which is a future event, and the wake-up, which is not.
 void with_wakes(benchmark::State& state) {
   Numbers numbers;
   EventQueue queue = filled(static_cast<std::uint32_t>(state.range(0)), numbers);

@@ -24,8 +24,8 @@ HungRun run_of(models::TaskGraph graph, std::uint32_t stuck) {
 
 HungRun hung_pipeline(std::uint32_t stuck) {
   constexpr std::uint32_t kMicroBatches = 256;
-  // Each rank has launched its computes, two per micro-batch, and all messages that fit into the
-  // stream. These are four per micro-batch, except on the first and the last rank.
+  // Each rank has launched its computes, two per micro-batch, and all sends and recvs that fit into
+  // the stream: four per micro-batch, except on the first and the last rank.
   constexpr std::uint32_t kPerStage = 2 * kMicroBatches + 4 * kMicroBatches;
   models::TaskGraph graph = one_f_one_b(2 + stuck / kPerStage, kMicroBatches, Hang::kAtStart);
   // In a fresh job, the hosts would block in their first sends.

@@ -26,8 +26,8 @@ void pipelines(benchmark::internal::Benchmark* made) {
       ->Unit(benchmark::kMillisecond);
 }
 
-// Makes a 1F1B schedule, its messages, and the host programs of the task graph. Arguments: stages,
-// micro-batches. Items are ops.
+// Makes a 1F1B schedule, its sends and recvs, and the host programs of the task graph. Arguments:
+// stages, micro-batches. Items are ops.
 void make_schedule(benchmark::State& state) {
   const std::uint64_t ops = 6ULL * argument(state, 0) * argument(state, 1);
   for (auto _ : state) {

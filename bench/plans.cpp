@@ -15,7 +15,7 @@ namespace {
 using models::Action;
 using models::ActionKind;
 
-/// Reorders the actions of rank 0 so that rank 0 waits for a message that cannot come. Keeps the
+/// Reorders the actions of rank 0 so that rank 0 waits for a gradient that cannot arrive. Keeps the
 /// order if `hang` is kNone.
 void make_hang(models::Actions& row, std::uint32_t micro_batches, Hang hang) {
   if (hang == Hang::kAtStart) {

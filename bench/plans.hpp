@@ -13,14 +13,15 @@ namespace pipesim::bench {
 /// The point at which a pipeline hangs.
 enum class Hang : std::uint8_t {
   kNone,
-  // Messages share a stream per rank, and rank 0 receives the first gradient before it sends.
+  // Sends and recvs share one stream per rank, and rank 0 receives the first gradient before it
+  // sends.
   kAtStart,
   kAtEnd,  // rank 0 receives the last gradient before it sends the last activation
 };
 
-/// Returns a 1F1B schedule: forwards of 1 ms, backwards of 2 ms, messages without duration. It has
-/// `stages` * `micro_batches` * 2 compute ops and (`stages` - 1) * `micro_batches` * 4 sends and
-/// recvs; each rank synchronizes at the end. A hang needs at least two stages.
+/// Returns a 1F1B schedule: forwards of 1 ms, backwards of 2 ms, sends and recvs without duration.
+/// It has `stages` * `micro_batches` * 2 compute ops and (`stages` - 1) * `micro_batches` * 4 sends
+/// and recvs; each rank synchronizes at the end. A hang needs at least two stages.
 models::TaskGraph one_f_one_b(std::uint32_t stages, std::uint32_t micro_batches,
                               Hang hang = Hang::kNone);
 
@@ -30,7 +31,7 @@ models::Lowered lowered(const models::TaskGraph& graph);
 /// Returns only the plan of the lowered graph.
 sim::Plan plan_of(const models::TaskGraph& graph);
 
-/// Returns `plan` with one tag for all messages instead of one tag per message.
+/// Returns `plan` with the same tag for all sends and recvs instead of their own tags.
 sim::Plan with_one_tag(sim::Plan plan);
 
 /// Returns a plan with threads of order arrival. Each rank has a chain of `length` actors from a

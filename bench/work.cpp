@@ -2,8 +2,7 @@
 // or compares the seconds.
 //
 //   bench_work                        the names of all pieces
-//   bench_work NAME small|large RUNS  makes what NAME needs, runs it, prints the seconds of each
-//   run
+//   bench_work NAME small|large RUNS  prepares and runs NAME, prints the seconds of each run
 //
 // Small sizes are for callgrind and take a few million instructions; large sizes are for the clock
 // and take tens of milliseconds.

@@ -4,8 +4,8 @@
 //   simgrid_one_f_one_b STAGES MICRO_BATCHES --cfg=network/model:Constant
 //       --cfg=network/latency-factor:0
 //
-// bench/peers/run passes these settings: messages take no time, and SimGrid computes no shares of
-// bandwidth, so this network model is its cheapest.
+// bench/peers/run passes these settings. With them, transfers take no time and SimGrid computes no
+// shares of bandwidth, so this network model is its cheapest.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
