@@ -21,9 +21,8 @@ struct Interval {
 /// call does no work while waiting for peers, and a wait for an event does no work at all.
 ///
 /// The times are exact for collective actors. A call works for its own `takes` before its end; a
-/// group works for the longest `takes` among the calls that hold each other back. These times are
-/// exact unless peers state another time, a call of the group has to wait after the other calls, or
-/// durations vary.
+/// group of calls works for the duration of its longest chain. These times are exact unless peers
+/// state another time, a call of the group has to wait after the other calls, or durations vary.
 class DeviceTimes {
  public:
   DeviceTimes(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome)

@@ -18,7 +18,7 @@ std::optional<sim::Verdict> find_verdict(const std::string& name);
 /// Returns the name of a cause in files, reports and JSON: "dead rank".
 std::string cause_name(Cause cause);
 
-/// The names that find_cause() accepts: all causes except requests of the user.
+/// Returns the names that find_cause() accepts: all causes except requests of the user.
 const std::vector<std::string>& cause_names();
 
 /// Returns the cause with this name; nullopt if unknown.

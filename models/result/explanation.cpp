@@ -130,8 +130,8 @@ void Explainer::decide() {
     case sim::RunEnd::kStuck:
       break;
   }
-  // Ops that wait for a collective that never ends can look like a cycle. Mismatched messages do
-  // arrive, so a cycle is real despite such a mismatch.
+  // Ops that wait for a collective that never ends can look like a cycle. A mismatched send and
+  // recv still meet, so a cycle is real despite such a mismatch.
   const bool hangs_itself = std::any_of(result_.mismatches.begin(), result_.mismatches.end(),
                                         [](const Misfit& misfit) { return !misfit.message; });
   explain_waits(
@@ -174,8 +174,8 @@ bool Explainer::sends_first(const Wait& wait) const {
   return call_of(wait.to).communicator == mine.communicator && on.ranks_end - on.ranks == 2;
 }
 
-// Returns the step of the host, which changes a communicator, in which the waiter meets other
-// hosts; nullopt if it is in none.
+// Returns the operation on a communicator in which the waiting host meets other hosts; nullopt if
+// the wait is not in such a step.
 std::optional<Operation> Explainer::meeting_of(const Wait& wait) const {
   if (!wait.from.op.actor.valid()) return std::nullopt;
   const ActorTemplate& actor = names_.actor(wait.from.op.actor);
@@ -346,7 +346,7 @@ void Explainer::explain_deaths() {
   }
 }
 
-// Describes the cause of a death in the scenario's words. Returns an empty text if the kind of
+// Describes the cause of a death in the scenario's words. Returns an empty string if the kind of
 // death is enough.
 std::string Explainer::what_killed(const sim::RankDeath& death) const {
   switch (death.cause) {

@@ -34,7 +34,7 @@ struct OpInfo {
   bool on_host = false;     // whether the op has no stream
   bool implied = false;     // whether the op implements an `after` and is not a step of the user
   std::optional<sim::CallKind> call;  // kind of the step's only call, or of the call in question
-  bool from_any = false;              // whether a recv accepts a message from any rank
+  bool from_any = false;              // whether a recv accepts a send from any rank
   std::string call_name;              // name of a call within a group, if any
   OpStage stage = OpStage::kNotEntered;
   sim::Step step = sim::Step::kNone;  // kEntered: the step that blocks the thread
@@ -74,7 +74,7 @@ struct Misfit {
   std::vector<std::uint32_t> ranks;
   /// In a diagnosis of a real job: ranks whose op is like `first`, if the wrong side is unknown.
   std::vector<std::uint32_t> other_side;
-  // Texts like "all_reduce and broadcast", "8 MiB and 64 MiB".
+  // Differences in words: "all_reduce and broadcast", "8 MiB and 64 MiB".
   std::vector<std::string> differences;
   std::string sizes;    // the entry of `differences` about sizes
   std::string outcome;  // effect of the sizes under gloo, for a send and a recv on the host
@@ -86,7 +86,7 @@ struct DeathReport {
   std::int64_t time_ns = 0;
   sim::DeathCause cause = sim::DeathCause::kAtTime;
   std::string what;  // the scenario's word, such as "segfault"; for a link error, the link
-  // Whether a timeout or watchdog ended the rank after the run was quiescent.
+  // Whether the rank was killed after the run was quiescent, for example by its watchdog.
   bool after_quiescence = false;
   std::optional<OpInfo> in;  // op in which the rank died
 };
@@ -129,7 +129,7 @@ struct Progress {
     kPhase,          // iterations that every actor has completed
     kStream,         // ops
     kStreamOfSteps,  // ops of host programs
-    kHost,           // calls of a host thread that runs a program
+    kHost,           // steps of a host thread that runs a program
     kOps,            // ops with their own order: of a GOAL file or of a thread block
   };
 

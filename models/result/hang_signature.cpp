@@ -19,7 +19,7 @@ class SignatureWriter {
     return text;
   }
 
-  // Names the op with its line in the user's program: the same call at another line is another
+  // Names the op with its line in the user's program: the same call at another line is a different
   // hang.
   std::string op(const OpInfo& info) const {
     const std::string name =

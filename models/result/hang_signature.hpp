@@ -39,7 +39,7 @@ HangSignature hang_signature(const TaskGraph& graph, const Lowered& lowered,
 
 /// Returns the reason why a run did not complete: "cycle: B0, B2, F1" (the participants, by name),
 /// "absent member: all_reduce". Omits ranks and op numbers, so that runs that hang in the same way
-/// have the same reason. Returns an empty text for a completed run.
+/// have the same reason. Returns an empty string for a completed run.
 std::string reason_of(const Explanation& explanation);
 
 /// Returns the ranks on the cycle; without a cycle, the ranks of the roots and of mismatched calls.

@@ -1,5 +1,5 @@
-// Memory of ranks over time. Each use of a slot changes the memory in use twice, at its begin and
-// at its end. The sum of all changes up to a time is the memory in use.
+// Memory of ranks over time. Each use of a slot changes the memory in use twice, at its beginning
+// and at its end. The sum of all changes up to a time is the memory in use.
 #include "models/result/memory.hpp"
 
 #include <algorithm>

@@ -159,7 +159,7 @@ class Report {
   }
 
   // Splits a gap by cause, in this order: an input was not computed, the host had not launched the
-  // slot, the message was on its way.
+  // slot, the input was in transit.
   static void add_gap(const Gap& gap, const Inputs& inputs, IdleTime& idle) {
     std::int64_t now = gap.begin_ns;
     const auto take_until = [&](std::int64_t time) {

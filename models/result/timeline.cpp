@@ -163,7 +163,8 @@ class Lanes {
     const bool takes_time = end > op.enter.ns || back == kNever;
     if (!takes_time && !options_.all_of_threads) return;
     const WorkKind kind = on_host ? kinds_[id] : WorkKind::kHost;
-    // A thread still inside an op when the run is quiescent waits, unless its rank died in the op.
+    // If the run is quiescent, a thread still inside an op counts as waiting, unless its rank died
+    // in the op.
     const bool dies = back == kNever && died_[actor.rank.value] != 0;
     const bool stands = back == kNever && result.quiescent && !dies;
     const bool waits = sim::facts(actor.role).only_waits || stands;
@@ -287,7 +288,7 @@ class Flows {
   std::vector<Flow> run() {
     collect_calls();
     for (const auto& [channel, sides] : channels_) {
-      // Another recv can have taken the messages.
+      // A recv from any rank can have taken the messages of this channel.
       if (plan_.channels[channel].any.valid()) continue;
       const std::size_t count = std::min(sides.first.size(), sides.second.size());
       for (std::size_t i = 0; i < count; ++i) {
@@ -315,8 +316,7 @@ class Flows {
     flows_.push_back({kind, from.actor, from.k, to.actor, to.k});
   }
 
-  // Collects the calls in program order, because a rank makes all calls on a communicator on one
-  // stream.
+  // Collects the calls in program order, in which the calls of a rank on one communicator run.
   void collect_calls() {
     std::vector<std::uint32_t> done(plan_.actors.size(), 0);
     std::map<std::pair<sim::CommunicatorId, std::uint32_t>, std::size_t> round_of_member;

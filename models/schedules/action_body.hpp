@@ -13,8 +13,8 @@
 
 namespace pipesim::models {
 
-/// Returns the kind of message that brings the input of a forward or gradient from another rank;
-/// kNone for other kinds.
+/// Returns the kind of recv that brings the input of a forward or gradient from another rank; kNone
+/// for other kinds.
 inline ActionKind receive_for(ActionKind kind) {
   switch (kind) {
     case ActionKind::kForward:

@@ -33,7 +33,7 @@ std::optional<ScheduleKind> find_schedule_kind(std::string_view name);
 std::vector<std::string> schedule_kind_names();
 const char* schedule_kind_name(ScheduleKind kind);
 
-/// Durations that a schedule can depend on: actions of a stage, and a message.
+/// Durations that a schedule can depend on: actions of a stage, and a send.
 struct ScheduleCosts {
   std::int64_t forward_ns = 1;
   std::int64_t input_grad_ns = 1;
@@ -62,10 +62,10 @@ std::uint32_t usual_chunks(ScheduleKind kind);
 /// Whether schedules of this kind depend on ScheduleShape::costs.
 bool follows_costs(ScheduleKind kind);
 
-/// Returns the reason why no schedule has this shape; an empty text if one has it.
+/// Returns the reason why no schedule can have this shape; an empty string if one can.
 std::string shape_problem(const ScheduleShape& shape);
 
-/// Returns the schedule without messages. `shape` must have no problem.
+/// Returns the schedule without sends and recvs. `shape` must have no problem.
 Schedule make_schedule(const ScheduleShape& shape);
 
 namespace schedules {

@@ -1,5 +1,5 @@
-// The places of messages in Megatron-LM: forward_backward_pipelining_without_interleaving and
-// ..._with_interleaving in megatron/core/pipeline_parallel/schedules.py, p2p_communication.py.
+// The places of sends and recvs in Megatron-LM: forward_backward_pipelining_without_interleaving
+// and ..._with_interleaving in megatron/core/pipeline_parallel/schedules.py, p2p_communication.py.
 //
 // Without interleaving, a rank receives the input of an action directly before the action. With
 // several stages on a rank, the exchange after a forward or backward sends the result of this
@@ -23,10 +23,10 @@ int neighbor_of(ActionKind kind) {
   return kind == ActionKind::kSendForward || kind == ActionKind::kRecvBackward ? 1 : 0;
 }
 
-// Returns the position of a message within its exchange. `_batched_p2p_ops`: send to the previous
-// rank, recv from it, send to the next, recv from it. `_p2p_ops`, even ranks: send to the next,
-// recv from the previous, send to the previous, recv from the next. Odd ranks swap each send with
-// the recv after it.
+// Returns the position of a send or recv within its exchange. `_batched_p2p_ops`: send to the
+// previous rank, recv from it, send to the next, recv from it. `_p2p_ops`, even ranks: send to the
+// next, recv from the previous, send to the previous, recv from the next. Odd ranks swap each send
+// with the recv after it.
 int place_in_exchange(ActionKind kind, bool overlap, std::uint32_t rank) {
   const int of_next = neighbor_of(kind);
   const bool sends = !is_receive(kind);
@@ -152,8 +152,8 @@ class MegatronRow {
   }
 
  private:
-  // Returns the index in the old row of the message that brings the input of action `i` or, if
-  // `send`, sends its result; kNoIndex if there is none.
+  // Returns the index in the old row of the recv that brings the input of action `i` or, if `send`,
+  // of the send of its result; kNoIndex if there is none.
   std::uint32_t message(std::size_t i, bool send) const {
     const Action message = message_of(actions_[i], send);
     return message.none() ? kNoIndex : messages_.of(message);
@@ -163,8 +163,8 @@ class MegatronRow {
     if (message != kNoIndex) into.push_back(message);
   }
 
-  // Places the messages of a partial row that belong to none of its actions: sends of earlier
-  // results come first, recvs of unused inputs last.
+  // Places the sends and recvs of a partial row that belong to none of its actions: sends of
+  // earlier results come first, recvs of unused inputs last.
   void take_leftovers() {
     std::vector<bool> known(actions_.size(), false);
     for (std::size_t i = 0; i < actions_.size(); ++i) {
@@ -196,9 +196,9 @@ class MegatronRow {
     std::sort(behind_.begin(), behind_.end());
   }
 
-  // Places the recv of the j-th action of `alike`. `around`, if not null, is the ordinals of the
-  // rank at the other end of the pipeline, which sends inputs to this rank. The input from its
-  // action n comes after action n + ranks - 1 of this rank, or earlier.
+  // Places the recv of the j-th action of `alike`. `around`, if not null, holds the ordinals of the
+  // rank at the other end of the pipeline, which sends inputs to this rank. The input from action n
+  // of that rank comes after action n + ranks - 1 of this rank, or earlier.
   void add_receive(const std::vector<std::size_t>& alike, std::size_t j, const Numbers* around) {
     const std::uint32_t receive = message(alike[j], false);
     if (receive == kNoIndex) return;
@@ -217,8 +217,8 @@ class MegatronRow {
   }
 
   // Places the first recv of a direction. The first forward's recv comes before all actions. The
-  // first backward's recv comes with the last message of the warm-up or, if all forwards are
-  // warm-up, by itself.
+  // first backward's recv joins the last exchange of the warm-up or, if all forwards are warm-up,
+  // is an exchange by itself.
   void add_first(std::uint32_t receive, bool backward) {
     if (backward && warm_up_ == forwards_.size()) {
       alone_ = receive;
@@ -250,9 +250,9 @@ class MegatronRow {
     return 2 * (job_.ranks - 1 - row_.rank()) + (chunks - 1) * group + (job_.combined ? 1 : 0);
   }
 
-  // Whether the messages after the slot [begin, end) wait for later messages. Without overlap, the
-  // messages after a forward of the steady state are sent together with the messages after the next
-  // backward. The messages after a slot with neither forward nor backward always wait.
+  // Whether the sends and recvs after the slot [begin, end) wait for a later exchange. Without
+  // overlap, those after a forward of the steady state join the exchange after the next backward.
+  // Those after a slot with neither forward nor backward always wait.
   bool is_held(std::size_t begin, std::size_t end) const {
     bool forward = false;
     for (std::size_t i = begin; i < end; ++i) {
@@ -271,14 +271,14 @@ class MegatronRow {
     return warm_up_ < forwards_.size() ? forwards_[warm_up_] : actions_.size();
   }
 
-  // Exchanges the messages between two actions, one exchange per neighbor.
+  // Writes the pending sends and recvs between two actions, one exchange per neighbor.
   void exchange_by_neighbor() {
     const std::vector<std::size_t> all = std::move(exchange_);
     exchange_.clear();
     for (std::size_t i = 0; i < all.size(); ++i) {
       exchange_.push_back(all[i]);
       const Action& action = actions_[all[i]];
-      // A forward of the warm-up is sent by itself, even if no micro-batches are left and a
+      // The result of a warm-up forward is sent by itself, even if no micro-batches are left and a
       // backward follows.
       const bool warm_up = action.kind == ActionKind::kSendForward &&
                            action.micro_batch + action.stage + 1 < job_.from.stages;
@@ -288,7 +288,7 @@ class MegatronRow {
     }
   }
 
-  // Writes the pending messages as one group or, with overlap, one by one.
+  // Writes the pending sends and recvs as one group or, with overlap, one by one.
   void exchange() {
     const auto place = [&](std::size_t i) {
       return place_in_exchange(actions_[i].kind, job_.overlap, row_.rank());

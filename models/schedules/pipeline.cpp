@@ -1,6 +1,6 @@
-// Host programs of a pipeline. A compute action becomes an op on stream `compute`, a message
-// becomes a call on its communicator. A message waits for all earlier computation. The consumer of
-// a message waits for its recv, not for calls posted after the recv.
+// Host programs of a pipeline. A compute action becomes an op on stream `compute`. A send or recv
+// becomes a call on its communicator, and waits for all earlier computation. The consumer of an
+// input waits for its recv, not for calls posted after the recv.
 //
 // All actions of one kind and stage share an actor if their micro-batches have a constant step: op
 // k is the k-th micro-batch. A schedule of millions of actions has thousands of actors, and their
@@ -29,7 +29,7 @@
 namespace pipesim::models {
 namespace {
 
-constexpr std::int64_t kShapeBytes = 24;  // size of a message with a shape: three numbers
+constexpr std::int64_t kShapeBytes = 24;  // size of the send of a shape: three numbers
 constexpr std::size_t kActionKinds = 12;
 
 // Reasons (bits) why an action does not share an actor.
@@ -227,7 +227,7 @@ class Programs {
     return of ? of->of(stage % schedule_.depth(), micro_batch) : 0;
   }
 
-  // Marks the messages of a group as irregular, because the group has one actor.
+  // Marks the sends and recvs of a group as irregular, because the group has one actor.
   void collect_group(const Actions& actions, std::size_t i) {
     if (!is_message(actions[i].kind)) return;
     for (std::size_t part = i; part < slot_end(actions, i); ++part) {
@@ -237,8 +237,8 @@ class Programs {
     }
   }
 
-  // Gives consumers separate actors if the recvs have another order than the consumers: op k of an
-  // actor can only wait for op k + n of another actor, with a fixed n.
+  // Gives consumers separate actors if the recvs have a different order than the consumers: op k of
+  // an actor can only wait for op k + n of another actor, with a fixed n.
   void split_where_inputs_differ(std::uint32_t stage) {
     for (const ActionKind kind :
          {ActionKind::kForward, ActionKind::kInputGrad, ActionKind::kBackward}) {
@@ -630,7 +630,7 @@ class Programs {
     return call;
   }
 
-  // Adds calls that follow all computation of the rank.
+  // Adds the calls of collective `one` if they run after all computation of the rank.
   void add_step_calls(std::size_t one) {
     const StageCollective& collective = pipeline_.collectives[one];
     if (collective.moment != StageMoment::kStep) return;
@@ -690,9 +690,9 @@ class Programs {
     actor.step->calls.push_back(std::move(call));
   }
 
-  // Adds the messages of the slot that begins at `i` as one group. With a shape exchange, messages
-  // of three numbers in each direction precede the group; the host waits for these messages, then
-  // for the device.
+  // Adds the sends and recvs of the slot that begins at `i` as one group. With a shape exchange,
+  // sends and recvs of three numbers in each direction precede the group; the host waits for them,
+  // then for the device.
   std::uint32_t add_group(std::size_t i) {
     const Actions& actions = schedule_.ranks[row_];
     const std::size_t end = slot_end(actions, i);
@@ -748,13 +748,12 @@ class Programs {
     const std::uint32_t earlier = std::min(action.stage, other);
     call.bytes = Expr::constant(amount(pipeline_.message_bytes, earlier, action.micro_batch));
     call.sized = pipeline_.message_bytes.has_value();
-    // In kDir, messages are buffered: the send takes the whole transfer time, and the recv takes
-    // none.
+    // In kDir, sends are buffered: the send takes the whole transfer time, and the recv takes none.
     const bool waits = send || pipeline_.messages != MessageModel::kDir;
     call.takes =
         Expr::constant(waits ? amount(pipeline_.message_ns, earlier, action.micro_batch) : 0);
     call.timed = graph_.cluster && pipeline_.message_bytes && !pipeline_.message_ns;
-    // The tag reveals a schedule that sends in another order than it receives.
+    // The tag reveals a schedule that sends in a different order than it receives.
     call.tag = std::to_string(send ? action.stage : other) +
                action_word(forward ? ActionKind::kForward : ActionKind::kBackward);
     call.tag_numbers = Numbering{action.micro_batch, 0};

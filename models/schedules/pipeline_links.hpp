@@ -22,7 +22,7 @@ class PipelineLinks {
   /// Returns the communicator called `name`, or a communicator of the group called `name`.
   std::uint32_t over(const std::string& name);
 
-  /// Returns the communicator of messages from row `from` to row `to`, for forwards or backwards.
+  /// Returns the communicator for sends from row `from` to row `to`, of forwards or backwards.
   std::uint32_t between(std::uint32_t from, std::uint32_t to, bool forward);
 
  private:

@@ -326,7 +326,7 @@ ActionSet messages_of(const Schedule& schedule) {
   return messages;
 }
 
-// The messages between two actions of a row, written in the requested order.
+// The sends and recvs between two actions of a row, written in the requested order.
 class Between {
  public:
   Between(const ActionSet& known, MessageOrder order) : known_(known), order_(order) {}
@@ -352,11 +352,11 @@ class Between {
  private:
   const ActionSet& known_;
   MessageOrder order_;
-  // Messages, each with the index of its action in the old row.
+  // Sends and recvs, each with the index of its action in the old row.
   std::vector<std::pair<Action, std::size_t>> messages_;
 };
 
-// Returns the matching send or recv of a message.
+// Returns the recv that matches a send, or the send that matches a recv.
 Action other_end(const Action& message) {
   switch (message.kind) {
     case ActionKind::kSendForward:
@@ -425,7 +425,7 @@ Schedule with_late_receives(const Schedule& schedule, const Before& before) {
   });
 }
 
-// The positions of messages in the rows of a schedule.
+// The positions of sends and recvs in the rows of a schedule.
 class MessagePlaces {
  public:
   explicit MessagePlaces(const Schedule& schedule) : schedule_(schedule) {

@@ -15,11 +15,11 @@
 
 namespace pipesim::models {
 
-/// Whether `kind` sends, or receives, a message.
+/// Whether `kind` is a send, or a recv.
 bool is_send(ActionKind kind);
 bool is_receive(ActionKind kind);
-/// Returns the message that brings the input of a forward or backward or, if `send`, sends its
-/// result; kNone for other actions.
+/// Returns the recv of the input of a forward or backward or, if `send`, the send of its result;
+/// kNone for other actions.
 Action message_of(const Action& action, bool send);
 
 /// Merges an input gradient and its weight gradient into one backward if the weight gradient comes
@@ -36,24 +36,25 @@ Schedule add_reduce_grad(const Schedule& schedule);
 /// Adds sends and recvs between stages on different ranks. In rounds, each rank in turn runs its
 /// next action if its inputs have been received or computed. The result is sent at once, and the
 /// recv is placed at the current position of the other rank. So all sends and recvs follow one
-/// order in which they can complete one after another. A partial schedule exchanges no messages
-/// with actions done before it. Empty slots take part in rounds and are dropped. If no rank can run
-/// its next action, reports an error and returns nullopt. `schedule` is valid and has no messages.
+/// order in which they can complete one after another. A partial schedule exchanges nothing with
+/// actions done before it. Empty slots take part in rounds and are dropped. If no rank can run its
+/// next action, reports an error and returns nullopt. `schedule` is valid and has no sends or
+/// recvs.
 std::optional<Schedule> add_send_recv(const Schedule& schedule, Diagnostics& diagnostics);
 
 /// Moves each recv directly before its use, as `defer_pp_recv` does (pytorch#188833). Exception:
-/// before a rank sends to a higher rank, it receives every message that the higher rank sends
-/// before the matching recv (pytorch#178815). Otherwise both ranks of a pair could send first.
-/// `schedule` has messages.
+/// before a rank sends to a higher rank, it receives everything that the higher rank sends before
+/// the matching recv (pytorch#178815). Otherwise both ranks of a pair could send first. `schedule`
+/// has sends and recvs.
 Schedule defer_receives(const Schedule& schedule);
 
-/// Moves messages to their places in Megatron-LM (megatron/core/pipeline_parallel): recvs directly
-/// before their use or, if ranks have several stages, after the previous forward or backward. With
-/// `overlap`, adjacent messages have the order of `_p2p_ops`, which depends on the parity of the
-/// rank. Otherwise, adjacent messages form slots in the order of `_batched_p2p_ops`: a send and the
-/// recv from the same neighbor or, if ranks have several stages, all adjacent messages. In the
-/// steady state, the messages of a forward join the messages of the next backward. `schedule` has
-/// messages.
+/// Moves sends and recvs to their places in Megatron-LM (megatron/core/pipeline_parallel): recvs
+/// directly before their use or, if ranks have several stages, after the previous forward or
+/// backward. With `overlap`, adjacent sends and recvs have the order of `_p2p_ops`, which depends
+/// on the parity of the rank. Otherwise, they form slots in the order of `_batched_p2p_ops`: a send
+/// and the recv from the same neighbor or, if ranks have several stages, all adjacent sends and
+/// recvs. In the steady state, those of a forward join those of the next backward. `schedule` has
+/// sends and recvs.
 Schedule in_megatron_order(const Schedule& schedule, bool overlap);
 
 /// The places of sends and recvs in a row.
@@ -68,11 +69,12 @@ enum class MessageOrder : std::uint8_t {
 std::optional<MessageOrder> find_message_order(std::string_view name);
 std::vector<std::string> message_order_names();
 
-/// Moves the messages of `schedule`, which come from add_send_recv(), to their places in `order`.
+/// Moves the sends and recvs of `schedule`, which come from add_send_recv(), to their places in
+/// `order`.
 Schedule reorder_messages(Schedule schedule, MessageOrder order);
 
-/// Returns a partial `schedule` without the messages whose matching send or recv was done before
-/// the schedule.
+/// Returns a partial `schedule` without each send or recv whose matching call was done before the
+/// schedule.
 Schedule without_half_messages(const Schedule& schedule);
 
 /// Returns the number of steps of PyTorch's dry run. In each step, every rank runs one action, if
