@@ -56,7 +56,7 @@ formats::Scenario scenario_in(const Graph& graph, const formats::ReadOptions& op
 
 CheckResult result_of(const Graph& graph, const models::NcclModesReport& found,
                       const CheckOptions& options, const std::optional<viz::WaysView>& ways) {
-  models::TaskGraph shown = graph.task_graph();  // the reading of the run that the report shows
+  models::TaskGraph shown = graph.task_graph();  // with the NCCL mode of the shown run
   shown.nccl_mode = found.shown;
   std::optional<viz::Report> hang;
   if (const models::Simulation* simulation = found.check.hanging()) {

@@ -18,8 +18,8 @@ struct CallOfRanks {
   std::vector<OutsideText> lines{};  // lines of the callers, innermost first
 };
 
-/// The first of the consecutive calls on a group that differ between ranks, if they end with a
-/// mismatched call.
+/// The first call on a group that differs between ranks, if every call from there to the first
+/// mismatched call differs.
 struct FirstDifference {
   OutsideText group;        // name: "the world group", "group [0, 1] of tp_dp.py:8"
   std::int64_t number = 0;  // number of the call, from 1

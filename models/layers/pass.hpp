@@ -49,7 +49,7 @@ class PassOptions {
 /// Whether `text` is a value of `option`.
 bool is_option_value(std::string_view text, const PassOption& option);
 
-/// Describes the allowed values: "a whole number", "one of 'a' and 'b'".
+/// Describes the allowed values: "an integer", "one of 'a' and 'b'".
 std::string option_values(const PassOption& option);
 
 /// A change of the task graph.

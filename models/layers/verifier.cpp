@@ -137,7 +137,7 @@ void References::step(const ActorTemplate& actor, const StepTemplate& step) {
   const std::string whose = quoted(actor.name);
   check_part(step, whose, actor.place);
   for (const CallTemplate& call : step.calls) check_part(call, whose, call.place);
-  // The role decides which references must be there.
+  // The role decides which references are required.
   const auto require = [&](std::uint32_t index, To to) {
     if (index == kNoIndex) check(index, to, false, whose, actor.place);
   };
