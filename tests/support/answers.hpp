@@ -1,4 +1,4 @@
-// The answer of `check` in each reading, contract, real and cold, in a word each.
+// The answers of `check` in the readings contract, real and cold, one word each.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Reading the arrows of pictures, and computing the arrows that follow from the plan.
+// Reads the arrows of pictures, and computes the expected arrows from the plan.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +59,7 @@ inline std::optional<std::map<std::uint32_t, std::string>> boxes_in(const std::s
 }
 
 /// Calls `send(sender, receiver rank)` for each send, and `edge` for each edge between two actors.
-/// A send goes to a member of its communicator, whatever its channel.
+/// The peer of a send is an index into the plan's `communicator_ranks`.
 template <typename Sends, typename Edges>
 void each_transfer(const sim::Plan& plan, const Sends& send, const Edges& edge) {
   for (const sim::Call& call : plan.calls) {
@@ -117,8 +117,8 @@ inline RowArrows row_arrows_of(const models::Pipeline& pipeline, const sim::Plan
   return rows;
 }
 
-/// Arrows from a task on a rank to a task on a rank; ranks that share a frame have the frame's
-/// number.
+/// Arrows between tasks: the rank and name of the sender's task, then of the receiver's. Ranks that
+/// share a frame have the frame's number.
 using TaskArrows = std::set<std::tuple<std::uint32_t, std::string, std::uint32_t, std::string>>;
 
 /// Returns the arrows between actors in DOT.

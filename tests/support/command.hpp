@@ -1,4 +1,4 @@
-// Runs the command in a test, without a process.
+// Runs pipesim's command line in a test, without a new process.
 #pragma once
 
 #include <atomic>

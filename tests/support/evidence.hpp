@@ -9,7 +9,7 @@
 
 namespace pipesim::testing {
 
-/// Adds groups and calls; every rank has a dump unless no_dump() is called for it.
+/// A builder of evidence. Every rank has a dump unless no_dump() is called for it.
 class EvidenceBuilder {
  public:
   explicit EvidenceBuilder(std::uint32_t ranks) {
@@ -24,7 +24,7 @@ class EvidenceBuilder {
 
   void no_dump(std::uint32_t rank) { evidence_.ranks[rank].has_dump = false; }
 
-  /// Adds the call of `rank` to the collective `sequence` of `group`.
+  /// Adds a call by `rank` with sequence number `sequence` on `group`.
   models::RecordedCall& call(std::uint32_t rank, std::uint32_t group, std::uint64_t sequence,
                              const std::string& op,
                              models::CallState state = models::CallState::kScheduled) {

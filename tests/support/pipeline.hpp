@@ -1,4 +1,4 @@
-// Runs of pipeline schedules in tests, and their results for comparison.
+// Runs pipeline schedules in tests, and collects their results for comparison.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,7 @@
 
 namespace pipesim::testing {
 
-// The time of a schedule's run, and the idle time and the maximum number of activations of each
-// rank.
+// The makespan of a run and, for each rank, its idle time and its maximum number of activations.
 struct Found {
   std::int64_t makespan = 0;
   std::vector<std::int64_t> idle;

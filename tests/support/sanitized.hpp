@@ -1,5 +1,5 @@
-// Whether a sanitizer is part of the build. It makes code many times slower, so long searches for
-// wrong results, which other builds make in full, are shorter with it.
+// Whether the build has a sanitizer. A sanitizer makes code many times slower, so such builds
+// shorten the long searches for wrong results.
 #pragma once
 
 namespace pipesim::testing {

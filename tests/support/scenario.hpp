@@ -23,7 +23,7 @@ inline std::string file_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Returns all errors as one text, for the message of a test.
+/// Returns all errors, one per line, for the failure message of a test.
 inline std::string text_of(const models::Diagnostics& diagnostics) {
   std::string text;
   for (const models::Diagnostic& item : diagnostics.sorted()) {

@@ -1,16 +1,16 @@
 // Scenarios in a shorthand, for tables of small programs: "r0: AR, S1; r1: R0, AR(g)".
 //
 // Programs are separated by ';', steps by ','. A program begins with its ranks, `r0:`, `r0-2:` or
-// `r0,r2:`, perhaps with a thread, `r0 T1:`. A call without a group is on group w, all ranks.
+// `r0,r2:`, perhaps with a thread, `r0 T1:`. A call without a group is on group w, which has all
+// ranks.
 //
 //   AR AG RS A2A BAR      collectives: all_reduce, all_gather, reduce_scatter, all_to_all, barrier
 //   B0 G0 SC0 RD0         broadcast, gather, scatter, reduce with root 0
 //   S1 R0 Rany            send to 1, recv from 0, recv from any rank
 //   AR(g) S1(g) B0(g)     the same on group g
 //   S1:1GiB               with a size
-//   iAR iS1               asynchronous; `w` waits for the first such call that no `w` waits for,
-//   and
-//                         `w2` for the second of the program
+//   iAR iS1               asynchronous; the k-th `w` of a program waits for its k-th such call,
+//                         and `w2` for the second such call
 //   [S1 R1]               one NCCL group
 //   sync                  the host waits for the device
 //   abort x, shrink x y   other words: the key of a step and its value; `into` of a shrink
@@ -33,7 +33,7 @@ class Shorthand {
   static std::string scenario(std::string_view programs, const std::string& groups = {},
                               const std::string& top = {}) {
     Shorthand reader;
-    // The calls of a host have a stream with the name of their communicator.
+    // A call of gloo is on the stream that has the name of its communicator.
     if (top.find("backend: gloo") != std::string::npos) reader.stream_ = "";
     std::string text;
     for (const std::string& program : split(programs, ';')) text += reader.program(program);
@@ -149,7 +149,7 @@ class Shorthand {
   int ranks_ = 1;
   int works_ = 0;
   std::string group_;
-  std::string stream_ = "nccl ";           // how the stream of a communicator begins
+  std::string stream_ = "nccl ";           // prefix of a communicator's stream
   std::vector<std::string> asynchronous_;  // events of the program's asynchronous calls
   std::size_t awaited_ = 0;
 };

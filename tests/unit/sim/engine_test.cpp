@@ -1,6 +1,6 @@
-// Options of a run, such as an early end; tests/twin covers the results of runs. Also ops that wait
-// for other streams (docs/reference/rules.md, 5.4): the order of their edges in the wait-for graph,
-// which the twin does not compare.
+// Tests options of a run, such as an early end, and ops that wait for other streams
+// (docs/reference/rules.md, 5.4): the order of their edges in the wait-for graph, which the twin
+// does not compare. tests/twin covers the results of runs.
 #include "sim/engine.hpp"
 
 #include <cstdint>
@@ -25,7 +25,7 @@ using sim::Time;
 
 namespace {
 
-// Actor a, and actor b, which reads a's output, on one thread and one stream.
+// Actor b reads the output of actor a; both are on one thread and one stream.
 const char* const kTwo =
     "schema: 1\nstreams: {s: {}}\nactors:\n"
     "  a: {stream: s, source: 3, slots: 1, takes: 2us, launch_overhead: 1us}\n"
@@ -188,8 +188,8 @@ TEST_CASE("the log has the lines of the host threads in their order", "[sim][eng
   CHECK(sim::run(lowered.plan).log.empty());
 }
 
-// a takes 10, b takes 1. With `ahead` 0, b#k starts at the end of a#k; with `ahead` 1, at the end
-// of a#(k+1).
+// An op of a takes 10 ns, an op of b 1 ns. With `ahead` 0, b#k starts at the end of a#k; with
+// `ahead` 1, at the end of a#(k+1).
 TEST_CASE("an op starts after an op of another stream", "[sim][engine]") {
   for (const std::uint32_t ahead : {0U, 1U}) {
     Programs programs(1, 2);
@@ -233,9 +233,9 @@ TEST_CASE("what an op stays behind is known at its launch", "[sim][engine]") {
   CHECK(times_of(last.plan()) == "0-10 10-20 20-30 30-31 31-32 32-33");
 }
 
-// k takes 10, w 2 after k, and l 3, on three streams. With one hardware queue, l is queued behind
-// w. With two slots, w takes none while it waits. With one slot, both w and l can start at time 10;
-// w is first, because its stream has the smaller id.
+// On three streams, k takes 10 ns, w 2 ns after k, and l 3 ns. With one hardware queue, l is queued
+// behind w. With two slots, w takes no slot while it waits. With one slot, both w and l can start
+// at 10 ns; w is first, because its stream has the smaller id.
 TEST_CASE("what waits for another stream has its queue on the device, but no slot",
           "[sim][engine]") {
   const auto times = [](std::uint32_t hardware_queues, std::uint32_t resident) {
@@ -311,8 +311,7 @@ TEST_CASE("an op may wait for one that its own thread has not launched", "[sim][
   }
 }
 
-// The tags of three messages start with 2^32 - 2 and continue with 2^31 - 1 and 0, or with 2^32 - 1
-// and 0.
+// The tags of three ops of a call are 2^32 - 2, then 2^31 - 1 and 0, or 2^32 - 1 and 0.
 TEST_CASE("tags step with each op, modulo 2^32", "[sim][engine]") {
   const auto mismatches = [](std::uint32_t step_of_send, std::uint32_t step_of_receive) {
     Programs programs(2, 1);

@@ -1,5 +1,5 @@
-// Section 11 of docs/reference/rules.md. A short program written from the text of that section
-// computed the numbers.
+// Tests section 11 of docs/reference/rules.md. A short program, written from that section alone,
+// computed the expected numbers.
 #include "sim/jitter.hpp"
 
 #include <algorithm>

@@ -20,8 +20,8 @@ namespace {
 
 // Returns a builder. Rank 0 has streams 0 to 3, rank 1 has stream 4; each rank has a program.
 // Actors 0, 1 and 2 have three ops each, on streams 0, 1 and 2. Actor 3 has two ops on stream 3,
-// and actor 4 is on rank 1. Actor 5 is a record on stream 3, actor 6 a step of the host, and actor
-// 7 calls on stream 3.
+// and actor 4 is on rank 1. Actor 5 records an event on stream 3, actor 6 is a step of the host,
+// and actor 7 makes a communicator call on stream 3.
 PlanBuilder some_builder() {
   PlanBuilder builder(2);
   for (const std::uint32_t rank : {0U, 1U}) {
@@ -118,7 +118,7 @@ TEST_CASE("an actor waits for actors of other streams of its rank", "[sim][plan]
   CHECK_FALSE(refuses_after(7, 0, 0));
   CHECK_FALSE(refuses_after(7, 0, 2));
   CHECK_FALSE(refuses_after(3, 0, 1));
-  CHECK(refuses_after(5, 0, 0));  // a record
+  CHECK(refuses_after(5, 0, 0));  // records an event
   CHECK(refuses_after(6, 0, 0));  // a step of the host
   CHECK(refuses_after(7, 6, 0));  // `other` is a step of the host
   CHECK(refuses_after(0, 4, 0));  // `other` is on another rank

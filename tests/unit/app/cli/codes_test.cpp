@@ -20,7 +20,8 @@ using testing::contains;
 
 namespace {
 
-// Whether a user cannot provoke the error at will, so that no expected output contains its code.
+// Whether no input reliably provokes the error. No expected output contains the code of such an
+// error.
 bool is_seldom(Code code) {
   return code == Code::kMemory || code == Code::kGraphviz || code == Code::kContradiction;
 }
@@ -104,7 +105,7 @@ TEST_CASE("help explains codes", "[codes]") {
   CHECK(contains(unknown.err, "'pipesim help errors' lists all ids"));
 }
 
-// The compiler numbers the enumerators, so a forgotten section would otherwise go unnoticed.
+// The compiler numbers the codes, so without this test a forgotten section would go unnoticed.
 TEST_CASE("the page of errors explains exactly the codes of the header", "[codes]") {
   std::vector<unsigned> numbers;
   unsigned next = 0;
@@ -126,7 +127,7 @@ TEST_CASE("the page of errors explains exactly the codes of the header", "[codes
   CHECK(explained == numbers);
 }
 
-// The hundreds of a number select its topic.
+// The hundreds digit of a number selects the topic.
 TEST_CASE("a topic has the codes of one hundred", "[codes]") {
   const auto codes = models::all_codes();
   for (std::size_t i = 1; i < codes.size(); ++i) {

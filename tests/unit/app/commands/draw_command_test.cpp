@@ -1,4 +1,4 @@
-// Each picture in each format, and the message if there is no picture.
+// Each picture in each format, and the error if there is no picture.
 #include <cstdlib>
 #include <filesystem>
 #include <regex>
@@ -75,7 +75,7 @@ void check_stages(const models::TaskGraph& graph, const models::Lowered& lowered
   }
 }
 
-// Compares lanes and peer names of programs, and arrows of actors, with the plan.
+// Compares a picture with the plan: the arrows of actors, or the lanes and peers of programs.
 void check_tasks(const models::TaskGraph& graph, const models::Lowered& lowered,
                  const std::string& dot, const std::string& svg, ArrowCounts& counts) {
   if (graph.pipeline) return;  // a pipeline picture has the lanes of the schedule
@@ -152,7 +152,7 @@ TEST_CASE("the arrows of every shipped scenario are those of its plan", "[app][d
 
 TEST_CASE("an arrow between stages leads from who sends to who receives", "[app][draw]") {
   const testing::Folder folder;
-  // The message is on the second communicator, between ranks 2 and 3.
+  // The only send is on communicator b, from rank 2 to rank 3.
   const std::string path =
       folder.write("pairs.yaml",
                    "schema: 1\nranks: 4\ngroups: {a: [0, 1], b: [2, 3]}\nprograms:\n"
@@ -233,11 +233,12 @@ TEST_CASE("what a class of ranks has more or less than another is said", "[app][
   const std::string picture =
       drawn({"tests/pictures/job.yaml", "--set", "skips=5", "--what", "tasks"});
   CHECK(contains(picture, ">compared with ranks 0-4, 6-15 (x15), without all_reduce data<"));
-  // The missing step is drawn in its place: the same on both ranks, but for its color.
+  // The missing step is drawn in its place; only its color differs from the step of the other
+  // ranks.
   CHECK(contains(picture, ">missing: only the lane that it is compared with has it<"));
   CHECK(contains(picture, "stroke-dasharray"));
-  // Inner stages receive activations and send gradients; the first stage does not, which is no
-  // news. Each of them has one peer per message.
+  // Inner stages receive activations and send gradients; the first stage does not, and the picture
+  // does not report this as a difference. Each inner stage has one peer for each send or recv.
   CHECK_FALSE(contains(picture, ">compared with ranks 0-4, 6-15 (x15)<"));
   CHECK_FALSE(contains(picture, "stroke=\"#c1121f\" stroke-width=\"2.5\""));
   CHECK(contains(picture, ">to rank + 16<"));
@@ -373,7 +374,7 @@ TEST_CASE("PNG and PDF need the program dot, SVG does not", "[app][draw]") {
 
 namespace {
 
-// A record of two ranks. Rank 0 sends both messages before it receives, so only buffers let the job
+// A record of two ranks. Rank 0 makes both sends before its recvs, so only buffers let the job
 // complete.
 const std::vector<std::pair<std::string, std::string>> kSendFirst = [] {
   const auto send = [](int number, int peer, const std::string& line) {
@@ -456,7 +457,7 @@ TEST_CASE("a slide has its title, its size and its aspect", "[app][draw]") {
     CHECK_THAT(size(slide, "width") / size(slide, "height"),
                Catch::Matchers::WithinAbs(16.0 / 9, 0.01));
   }
-  // Twice the size of the text leaves half of the space in a timeline of the same width.
+  // At twice the font size, the view box is half as wide and the picture keeps its width.
   const std::string large = drawn({scenario, "--font-size", "22"});
   CHECK(size(large, "width") == size(drawn({scenario}), "width"));
   CHECK(contains(large, "viewBox=\"0 0 640 "));

@@ -132,7 +132,8 @@ TEST_CASE("an imported record says what its answer rests on", "[app][import_comm
                  "\"the record of ranks 0..3 ends early: nothing could be delivered any more\""));
 }
 
-// Some of these records are undecided, because the record ends early or several threads make calls.
+// `check` cannot decide some of these records: the record ends early, or several threads make
+// calls.
 TEST_CASE("an imported record has the answer of the record", "[app][import_command]") {
   for (const std::string record :
        {"check_record_cut/killed", "check_record_threads/race", "check_record_threads/crossing",

@@ -86,7 +86,7 @@ void keep(const Promise& promise) {
   } else if (says("prints") || says("draws")) {
     CHECK(result.code == 0);
   } else {
-    // The first finding of lint about the model.
+    // The comment in the model describes the first finding of lint.
     CHECK(says("names the buffers"));
     CHECK(result.code == 1);
     CHECK(contains(result.out, "'Buffer-"));
@@ -94,8 +94,7 @@ void keep(const Promise& promise) {
   }
 }
 
-// Returns the number of ranks that are simulated, which is the number of all ranks if the job does
-// not fold.
+// Returns the number of simulated ranks: all ranks if the job does not fold.
 std::size_t simulated_ranks(const std::string& text, const testing::Settings& settings,
                             std::uint32_t ranks) {
   const models::TaskGraph graph = testing::scenario_of(text, settings).graph;
@@ -118,7 +117,7 @@ TEST_CASE("each starting scenario does what its comments say", "[app][new]") {
     const std::vector<Promise> all = promises(content(path), path);
     CHECK(all.size() >= 3);
     for (const Promise& promise : all) keep(promise);
-    // Only the model has a suspicious part, and its comment says so.
+    // Only the model has a lint finding, and its comment says so.
     CHECK(command({"lint", path}).code == (kind == "model" ? 1 : 0));
     CHECK(command({"draw", path, "--what", "tasks", "-o", path + ".svg"}).code == 0);
     CHECK(contains(content(path), "\nexpect:\n"));
@@ -139,7 +138,8 @@ TEST_CASE("each starting scenario runs with every value that its parameters may 
       for (const std::string& value : values) {
         const std::string setting = parameter.name + "=" + value;
         std::vector<std::string> arguments = {"run", path, "--set", setting};
-        // Megatron-LM has only one order for its own messages; the comment in the scenario says so.
+        // Megatron-LM's own sends and recvs have only one order, as the comment in the scenario
+        // says.
         const bool ordered = kind == "megatron" && parameter.name == "p2p_order";
         if (ordered) arguments.insert(arguments.end(), {"--set", "messages=edge"});
         const auto result = command(arguments);

@@ -94,7 +94,7 @@ TEST_CASE("opt shows how a model becomes tasks, and stops where its user says", 
                  "l-a: compute, forward, stage 0; reads images as (S(0), B); gives (S(0), B)\n"));
   CHECK(contains(steps.err, "# after insert-nccl-logical:communicators=start\n"));
 
-  // The user selects passes without a backward.
+  // A list of passes without a backward is valid.
   const CommandResult forward =
       command({"opt", "-", "--passes", "build-forward,pipeline-stages,build-tasks"}, model);
   CHECK(forward.code == 0);

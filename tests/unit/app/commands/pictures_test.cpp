@@ -149,7 +149,7 @@ TEST_CASE("a timeline shows a part, as wide as asked, on a dark page", "[app][dr
   }
 }
 
-// A text beyond the edge would widen a PNG and be clipped in an SVG.
+// Text beyond the edge would widen a PNG and be clipped in an SVG.
 TEST_CASE("a narrow timeline holds its texts, and a mouse shows what is cut", "[app][draw]") {
   for (const std::string scenario :
        {"scenarios/swin_2x2x2.yaml", "scenarios/pipeline_1f1b.yaml", "tests/pictures/job.yaml"}) {
@@ -204,8 +204,8 @@ TEST_CASE("the first wait is on top, and cycles stand side by side", "[app][draw
   CHECK(first == second);
   CHECK(first < last);  // y grows downward
   CHECK(contains(svg, "2.1: waits for rank 3"));
-  // The timeline frames both cycles in red: a host thread and a stream of four ranks, and the
-  // legend.
+  // The timeline has nine red frames for the two cycles: a host thread and a stream of each of four
+  // ranks, and the legend.
   const std::string timeline = drawn({"tests/pictures/two_cycles.yaml"}, "timeline", "svg");
   std::size_t frames = 0;
   for (std::size_t at = 0;

@@ -1,4 +1,4 @@
-// The most common job is a short file: Megatron's 4 x 2 of docs/reference/schedules.md. The
+// The most common job, in a short file: Megatron's 4 x 2 job of docs/reference/schedules.md. The
 // comments derive the numbers by hand.
 #include <algorithm>
 #include <cstdint>

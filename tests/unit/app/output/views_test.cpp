@@ -64,7 +64,8 @@ TEST_CASE("a log is written for all ranks, for each, or printed", "[app][views]"
   CHECK(result.out == command({"run", kHang}).out);
   const std::string merged = testing::file_text(all);
   CHECK(merged == command({"run", kHang, "--log", "-"}).out);
-  // Each rank has its lines, in the same order; the times of all lines start in the same column.
+  // The log of a rank has the rank's lines of the merged log, in the same order. The times of all
+  // lines start in the same column.
   std::map<std::string, std::string> by_rank;
   for (const std::string& line : lines_of(merged)) {
     const std::size_t colon = line.find(':');
@@ -162,7 +163,7 @@ TEST_CASE("each report ends with the command that made it", "[app][views]") {
   const std::string patch = folder.write("patch.yaml", "patch: 1\nset: {acc: 2}\n");
   const auto ends_with_command = [](const std::string& text, const std::string& words,
                                     const std::string& before) {
-    // Long lines are wrapped.
+    // Joins the lines of a wrapped footer.
     std::string last;
     for (const std::string& line : lines_of(text)) {
       const bool follows = line.starts_with("  ") && !last.empty();

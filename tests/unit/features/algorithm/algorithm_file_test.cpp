@@ -1,4 +1,5 @@
-// Reading MSCCL's XML and MSCCL++'s plans. tests/golden/errors_in_algorithms has the errors.
+// Tests the readers of MSCCL XML and MSCCL++ plans. tests/golden/errors_in_algorithms covers their
+// error messages.
 #include "features/algorithm/algorithm_file.hpp"
 
 #include <string>

@@ -1,6 +1,6 @@
-// Small execution plans of MSCCL++, and every small change to them, compared with a program that
-// tries all interleavings of their threads over several launches. The program shares only the
-// parsed plan with the code under test.
+// Compares the verdicts on small MSCCL++ execution plans, and on every small change to them, with a
+// program that tries all interleavings of their threads over several launches. The program shares
+// only the parsed plan with the code under test.
 #include <algorithm>
 #include <cstdint>
 #include <map>

@@ -356,14 +356,14 @@ TEST_CASE("the order of a sum is compared between ranks", "[models][verify_algor
   CHECK(report.verdict == AlgoVerdict::kRanksDiffer);
   CHECK(report.right_result == AlgoAnswer::kYes);
   REQUIRE(report.difference);
-  // Ranks 0 and 1 differ only by a+b = b+a, which is the same in every bit.
+  // The sums of ranks 0 and 1 differ only in the order of two operands, which changes no bit.
   CHECK(report.difference->second_rank == 2);
   CHECK(report.difference->first == "(0+1)+2");
   CHECK(report.difference->second == "(0+2)+1");
 }
 
 TEST_CASE("a hang tells the slots that it needs", "[models][verify_algorithm]") {
-  // Each rank sends three messages before it receives one.
+  // Each rank sends three chunks before it receives one.
   XmlAlgorithm of;
   of.chunks = of.input = 3;
   of.scratch = 3;
@@ -526,7 +526,7 @@ TEST_CASE("changed files are found wrong, or all orders of them are right",
           ++noticed;
         }
         CHECK((report.hangs == AlgoAnswer::kYes) == all.hangs);
-        // Without races, all interleavings end alike; verify reports the end if it is wrong.
+        // Without races, all interleavings end alike, and verify reports a wrong result.
         if (report.races == AlgoAnswer::kNo && !all.hangs) CHECK(all.ends.size() == 1);
         const bool differs = report.verdict == AlgoVerdict::kWrongResult ||
                              report.verdict == AlgoVerdict::kRanksDiffer;

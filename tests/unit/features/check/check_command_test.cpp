@@ -1,4 +1,4 @@
-// Jobs that `check` checks in several settings, because parameters have a `choice`.
+// `check` on jobs whose parameters have a `choice`: it checks several settings of each job.
 #include <string>
 #include <vector>
 
@@ -196,8 +196,8 @@ TEST_CASE("the help of check has all answers", "[app][check]") {
   }
 }
 
-// Rank 2 exchanges no bytes with rank 0 and is late: it waits for a message of rank 0, which is
-// queued behind rank 0's exchange.
+// Rank 2 exchanges no bytes with rank 0 and joins late: it first waits for a send from rank 0,
+// which is queued behind rank 0's exchange.
 TEST_CASE("an answer rests on what happens to empty parts", "[app][check]") {
   const testing::Folder folder;
   const auto exchange = [&](const std::string& top, const std::string& part) {

@@ -67,7 +67,7 @@ TEST_CASE("a rule of sizes says nothing about unknown members, or where a rank b
   const RecordedOp good = op("all_gather", {{12}}, {{24}});
   CHECK(checked(true, good, good).culprits.empty());
   CHECK(checked(false, eight, eight).culprits.empty());  // the group may have three members
-  // Both calls break the rule by themselves: a backend that records other shapes.
+  // If both calls break the rule, the backend records other shapes, and neither call is at fault.
   CHECK(checked(true, eight, eight).culprits.empty());
   // Sizes that differ between ranks are a mismatch anyway.
   CHECK(checked(true, eight, nine).culprits.size() == 1);

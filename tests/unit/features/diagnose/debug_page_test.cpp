@@ -26,7 +26,7 @@ TEST_CASE("the answers of ranks are below their headings", "[formats][debug_page
   CHECK(parts[0].rank == 0);
   CHECK(parts[0].text == "{\"a\":\n 1}");
   CHECK(parts[1].text == "x <module> & y");
-  // Each line stays at its number.
+  // Each line keeps its number.
   const std::string plain = formats::debug_page_text(text);
   CHECK(std::count(plain.begin(), plain.end(), '\n') == std::count(text.begin(), text.end(), '\n'));
   CHECK(plain.find("=== Rank 1: http://n1:1 ===\nx <module>") != std::string::npos);

@@ -349,7 +349,7 @@ TEST_CASE("a recv from any rank waits for the only possible sender, or accuses n
     CHECK(found.roots.empty());
     CHECK(found.ranks[0].at->name == "recv from any pg0");
   }
-  // A pending send that has no recv of its own may be its message.
+  // A pending send without a recv of its own may match the recv from any rank.
   testing::EvidenceBuilder job(3);
   const auto all = job.group("0", {0, 1, 2});
   job.message(0, all, false, models::kAnyRank);

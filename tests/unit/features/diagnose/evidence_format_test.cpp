@@ -1,5 +1,5 @@
-// Detection of the format of evidence from the beginning of a file. The texts are as the runtimes
-// write them.
+// Detection of the format of evidence from the beginning of a file. The samples look as the
+// runtimes write them.
 #include "features/diagnose/evidence_format.hpp"
 
 #include <set>

@@ -35,7 +35,7 @@ TEST_CASE("torchrun names the rank that ended first, and how", "[formats][launch
   CHECK(report.ends().at(2).is_death());
   CHECK_FALSE(report.ends().at(0).first);
   CHECK_FALSE(report.ends().at(0).is_death());
-  // A value of another report is none of torchrun's.
+  // Without torchrun's heading, the values belong to another report.
   CHECK(report_in("  rank      : 2\n  exitcode  : -9\n").ends().empty());
 }
 

@@ -10,7 +10,8 @@ using namespace pipesim;
 
 namespace {
 
-// Returns what is said of a job of three ranks, given the lines of each rank's calls.
+// Returns the sentences about left-out calls in a job of three ranks, given the source lines of
+// each rank's calls.
 std::vector<models::OutsideText> said_of(const std::vector<std::vector<std::string>>& lines) {
   testing::EvidenceBuilder job(3);
   const auto all = job.group("0", {0, 1, 2});

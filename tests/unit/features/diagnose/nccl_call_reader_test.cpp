@@ -56,8 +56,7 @@ TEST_CASE("calls are put together by the init of their communicator",
 
 TEST_CASE("ranks of communicators that do not span the job are not its ranks",
           "[formats][nccl_call_reader]") {
-  // Two communicators of two ranks each, one log line per communicator. No line says that the job
-  // has four ranks.
+  // Log lines of one rank of a communicator of two ranks. No line says how many ranks the job has.
   const auto made = [](int pid, int rank, const std::string& hash) {
     const std::string p = std::to_string(pid);
     return "n0:" + p + ":9 [0] NCCL INFO comm 0x5" + p + " rank " + std::to_string(rank) +
@@ -86,10 +85,11 @@ TEST_CASE("a rank whose last call is a message may wait in it", "[formats][nccl_
     text.replace(text.find("root 0"), 6, "root " + std::to_string(peer));
     return text;
   };
-  // Rank 1 waits for a message that rank 0 never sends; rank 0 waits for rank 1 in a collective.
+  // Rank 1 waits in a recv for a send that rank 0 never makes; rank 0 waits for rank 1 in a
+  // collective.
   auto found = diagnosed(calls_in(start + message(1, "Recv", 0) + call(0, "AllReduce", 4)));
   CHECK(found.roots.empty());
-  // The message of rank 1 may be buffered, so rank 1 is only a suspect.
+  // The send of rank 1 may be buffered, so rank 1 is only a suspect.
   found = diagnosed(calls_in(start + message(1, "Send", 0) + call(0, "AllReduce", 4)));
   CHECK(found.roots.empty());
   REQUIRE(found.suspects.size() == 1);

@@ -125,7 +125,7 @@ TEST_CASE("lines are read as people paste them", "[formats][nccl_log_reader]") {
 }
 
 TEST_CASE("a count that is not the number of works is not used", "[formats][nccl_log_reader]") {
-  // Messages also take sequence numbers: the collective after number 183 does not have number 241.
+  // Sends and recvs also take sequence numbers, so number 241 need not be the collective after 183.
   const auto evidence = timeouts_in(timeout(0, 241, "ALLREDUCE") + status(0, "0", 241, 315, 183) +
                                     status(1, "0", 200, 200, 199))
                             .evidence();
@@ -292,7 +292,7 @@ TEST_CASE("the rank whose process ended first is the root, unless it ended after
   };
   using Ranks = std::vector<std::uint32_t>;
   CHECK(roots(report("-9 (pid: 7)  (SIGKILL)")) == Ranks{2});
-  // A rank that timed out ends with these codes.
+  // A rank that timed out also ends with these codes, so they name no root.
   CHECK(roots(report("-6 (pid: 7)  (SIGABRT)")).empty());
   CHECK(roots(report("1 (pid: 7)")).empty());
   // A timeout at 18:44 is later than the end, one at 18:30 is earlier.
@@ -300,7 +300,7 @@ TEST_CASE("the rank whose process ended first is the root, unless it ended after
   std::string earlier = timeout(0, 7, "ALLREDUCE");
   earlier.replace(earlier.find("18:44"), 5, "18:30");
   CHECK(roots(earlier + report("-9 (pid: 7)")).empty());
-  // An own error gives the exit code 1 its meaning.
+  // If the rank logs an error of its own, exit code 1 counts as a failure.
   CHECK(
       roots("[rank2]: Traceback (most recent call last):\n[rank2]:   File \"a.py\", line 1, in f\n"
             "[rank2]: KeyError: 3\n" +
@@ -319,7 +319,7 @@ TEST_CASE("sizes of tensors give the size of a group", "[formats][nccl_log_reade
   const auto evidence = timeouts_in(line + group).evidence();
   CHECK(evidence.ranks.size() == 16);
   CHECK(models::diagnose(evidence).suspects.size() == 15);
-  // In an unknown group, the size says nothing about the job.
+  // The size of a group other than the default group says nothing about the job.
   CHECK(timeouts_in(line).evidence().ranks.size() == 10);
   CHECK(timeouts_in(line).evidence().groups.front().size == 16);
 }
@@ -355,7 +355,7 @@ TEST_CASE("a fingerprint without tensors garbles that of its peer", "[formats][n
       timeouts_in(line(0, reduce, garbled) + line(1, barrier, garbled)).evidence());
   REQUIRE(found.explanation.mismatches.size() == 1);
   CHECK(found.explanation.mismatches[0].differences.front() == "all_reduce and barrier");
-  // Only what rank 1 says of itself is known.
+  // Only rank 1's own call is known.
   const auto reader = timeouts_in(line(1, barrier, garbled));
   CHECK(models::diagnose(reader.evidence()).explanation.mismatches.empty());
   CHECK(reader.notes().back() ==

@@ -56,7 +56,7 @@ TEST_CASE("the error of a traceback is the line of the exception, under every la
     CHECK(error.frames.front().place == "torch/distributed/distributed_c10d.py:3151");
     CHECK(error.at() == "broadcast, called in step (train.py:64)");
   }
-  CHECK(errors_in(text).by_rank().empty());  // of an unknown rank
+  CHECK(errors_in(text).by_rank().empty());  // the rank is unknown
 }
 
 TEST_CASE("lines after a traceback are no error of it", "[formats][rank_errors]") {

@@ -146,7 +146,7 @@ TEST_CASE("the rank in a communicator is that in the job only where it spans the
   CHECK(unplaced(reader.evidence(false)) ==
         std::vector<std::string>{"rank 1 of communicator b (process 13 on n0, GPU 0)"});
   CHECK(models::diagnose(reader.evidence(false)).explanation.verdict == sim::Verdict::kStarved);
-  // The text contains the number of GPUs, 8; the communicator has 4 of them.
+  // The summary counts 8 GPUs, but the communicator has only 4 ranks.
   const std::string lagging =
       "  3 ranks have launched up to operation 9\n"
       "  Rank 2 has launched up to operation 4 -- GPU 2 managed by process 31 on node n0\n";

@@ -117,7 +117,7 @@ TEST_CASE("options tell ranks only where each process has another one", "[format
   CHECK(counted.numbered);
   CHECK(counted.threads[2].rank == 2);
   CHECK(counted.names.at(2) == "process 41");
-  // Processes of several hosts can have one pid.
+  // Processes on different hosts can have the same process id.
   formats::StackReader hosts;
   models::Diagnostics none;
   for (const char* file : {"first.txt", "second.txt"}) {

@@ -164,8 +164,8 @@ TEST_CASE("communicators differ in every key", "[models][graph_difference]") {
   }
 }
 
-// Tries each key of the scenario format with several values. Wherever the graphs differ,
-// compare_graphs() must find it, and a written scenario must read back as the same graph.
+// Tries each key of the scenario format with several values. If the graphs differ, compare_graphs()
+// must report a difference, and a written scenario must read back as the same graph.
 TEST_CASE("no key that changes the task graph is forgotten", "[models][graph_difference]") {
   std::map<std::string_view, const formats::KeyTable*> tables;
   for (const formats::KeyTable* table : formats::keys::all_tables()) tables[table->name] = table;
@@ -185,7 +185,7 @@ TEST_CASE("no key that changes the task graph is forgotten", "[models][graph_dif
                                                 "schedule_rows message_takes",
                                                 "schedule_rows messages",
                                                 "link_fault down"};
-  // Tables of structs that the writer writes whole.
+  // Tables of structs that the writer writes completely.
   const std::set<std::string_view> described = {
       "stream",        "communicators", "communicator", "device",     "actor",
       "register",      "read",          "collective",   "link_class", "link_fault",

@@ -52,8 +52,8 @@ TEST_CASE("what is no report is refused", "[formats][report_file]") {
   CHECK(mistake_in("[]") == "1:1: this report has no 'schema'\n");
   CHECK(mistake_in("{\"schema\": 2}") == "1:12: this pipesim reads reports of schema 1, found 2\n");
   CHECK(mistake_in("{\"schema\": -1}").substr(0, 30) == "1:12: 'schema' must be an inte");
-  // Replaces `part` of a good report by `by`, whose byte `at` is the mistake. Returns whether that
-  // place has a message that begins with `message`.
+  // Replaces `part` of a good report with `by`, whose byte `at` is wrong. Returns whether the error
+  // at this byte begins with `message`.
   const auto tells = [&](const std::string& part, const std::string& by, std::size_t at,
                          const std::string& message) {
     std::string text = good;

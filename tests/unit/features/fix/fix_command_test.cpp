@@ -203,7 +203,7 @@ programs:
   CHECK(contains(result.out, "check  proved"));
 }
 
-// The connection exists, and a MiB fits into its buffers: the job only violates NCCL's contract.
+// The ranks are connected, and 1 MiB fits into the buffers: the job only violates NCCL's contract.
 TEST_CASE("fix: what runs by buffers is fixed, too", "[app][fix]") {
   const auto result = command({"fix", "-"}, R"(schema: 1
 name: buffered
@@ -241,7 +241,7 @@ schedule:
   CHECK(contains(result.out, "0RECV_B3 before 0SEND_F6 in the row: proved, hides the hang"));
 }
 
-// NCCL's contract allows only one message in flight. With two messages in flight, rank 1 sends
+// NCCL's contract allows only one send in flight. If rank 0 has two sends in flight, rank 1 sends
 // before it receives the second one.
 TEST_CASE("fix: fewer in flight, where as much is left to do", "[app][fix]") {
   const auto result = command({"fix", "-"}, R"(schema: 1

@@ -1,4 +1,4 @@
-// Changes of a script's lines that are tried on its record, through `fix`.
+// Changes to the lines of a script, which `fix` tries on the script's record.
 #include <string>
 #include <vector>
 
@@ -95,7 +95,8 @@ TEST_CASE("fix: nobody is blamed where the record shows both sides", "[app][fix]
 }
 
 TEST_CASE("fix: a call of all ranks does not go", "[app][fix][line_changes]") {
-  // Without line 2, nothing is left that differs; but all ranks call it, in another order.
+  // Without line 2, the calls of the ranks would not differ. But all ranks call from line 2, in
+  // different orders, so `fix` does not drop the line.
   const std::string zero =
       collective("all_reduce", "b", 1) + collective("barrier", "c", 2) + kFinished;
   const std::string one =
@@ -105,7 +106,7 @@ TEST_CASE("fix: a call of all ranks does not go", "[app][fix][line_changes]") {
 }
 
 TEST_CASE("fix: sends that wait for each other", "[app][fix][line_changes]") {
-  // gloo's send returns when the recv was posted, so each rank stays in its send.
+  // gloo's send returns only after the matching recv is posted, so each rank stays in its send.
   std::vector<std::string> ranks;
   for (const int peer : {1, 0})
     ranks.push_back(message("send", peer) + message("recv", peer) + kFinished);

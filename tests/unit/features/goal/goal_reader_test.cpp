@@ -1,4 +1,5 @@
-// Reading GOAL files: the grammar and the error messages. tests/golden/goal_errors has more errors.
+// Tests the reader of GOAL files: the grammar and the error messages. tests/golden/goal_errors has
+// more errors.
 #include "features/goal/goal_reader.hpp"
 
 #include <cstdint>

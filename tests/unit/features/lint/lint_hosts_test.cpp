@@ -89,7 +89,7 @@ programs:
   CHECK(lint(with(with(text, "{synchronize: device}", "{compute: work, takes: 1us}"),
                   ", after: [nccl down]}", "}\n      - {synchronize: device}")) == "");
   CHECK(lint(with(text, "{synchronize: nccl up}", "{synchronize: nccl down}")) == "");
-  // The send for which the host waits was received before.
+  // The send for which the host waits has already been received.
   CHECK(lint(with(text, "  - on: 1\n    do:\n",
                   "  - on: 1\n    do:\n      - {recv: up, from: 0, bytes: 8B}\n")) == "");
 }

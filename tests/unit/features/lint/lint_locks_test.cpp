@@ -33,7 +33,7 @@ programs:
   CHECK(lint(with(text, "[{lock: cuda}, {lock: gil}, {unlock: gil}, {unlock: cuda}]",
                   "[{lock: cuda}, {unlock: cuda}, {lock: gil}, {unlock: gil}]"))
             .empty());
-  // One thread cannot hold up itself.
+  // One thread that takes both locks in both orders has no other thread to wait for.
   CHECK(lint(with(text, "thread: other", "thread: main")).empty());
 }
 

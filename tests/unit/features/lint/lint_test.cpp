@@ -286,7 +286,7 @@ programs:
   CHECK(findings_in(text)[0].advice == "once a rank aborts a communicator, abort it on all ranks");
   CHECK(lint(with(text, "destroy", "abort")).empty());
   CHECK(lint(with(text, "schema: 1", "schema: 1\nnccl: 2.30")).empty());
-  // Nobody waits for another rank's destroy of gloo.
+  // A rank of gloo waits for no other rank's destroy.
   const std::string gloo = with(text, "schema: 1", "schema: 1\nbackend: gloo");
   CHECK(lint(with(gloo, "abort", "drain")).empty());
 }

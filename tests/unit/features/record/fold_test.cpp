@@ -1,5 +1,5 @@
-// Loops that fold finds in steps. They expand to the same steps, and are the loops that people
-// would write.
+// Tests the folding of steps into loops. The loops expand to the original steps, and are those that
+// people would write.
 #include "features/record/fold.hpp"
 
 #include <cstddef>
@@ -61,8 +61,8 @@ TEST_CASE("what comes before a large loop is folded, too", "[models][fold]") {
   CHECK(folded("aaaaabaaaaabcbaaaaabcbaaaaabcbaaaaabc") == "(a)x5 (b (a)x5 b c)x4");
 }
 
-// A job that logs every 10th step and evaluates every 50th. Written out, it has 50 lines for each
-// step; as loops, it has only a few copies of a step.
+// A job that logs every 10th step and evaluates every 50th. Written out, a step of 20 layers has 83
+// lines; with loops, the whole job has only a few copies of a step.
 TEST_CASE("a job that logs now and then is a few loops", "[models][fold]") {
   const auto lines = [](const std::vector<FoldedStep>& steps, const auto& self) -> std::size_t {
     std::size_t count = 0;
@@ -85,8 +85,8 @@ TEST_CASE("a job that logs now and then is a few loops", "[models][fold]") {
     CHECK(unfolded == numbers);
     return lines(found, lines);
   };
-  // A step is 9 lines in loops. The copies are nine steps in a row, a step with its log, the steps
-  // that end each fifty, and the rest before and after the loops.
+  // A step with loops has 9 lines. The copies are nine steps in a row, a step with its log, the
+  // steps with an evaluation, and the rest before and after the loops.
   CHECK(lines_of_job(20, 200) < 9 * 12);
   // More layers or steps add no lines.
   CHECK(lines_of_job(200, 200) == lines_of_job(20, 200));

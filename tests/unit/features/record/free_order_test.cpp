@@ -58,7 +58,7 @@ TEST_CASE("a send whose Work is dropped may be cancelled", "[models][free_order]
   CHECK(is_proved(dropped, "gloo"));
   CHECK_FALSE(is_proved(models::with_cancelled_sends(dropped), "gloo"));
   CHECK_FALSE(doubts(dropped).proved.empty());
-  // A recv whose handle is dropped takes its message.
+  // A recv whose handle is dropped still matches its send.
   const auto recv = record_of(
       "gloo",
       {kPlace + isend(1) + wait(1),

@@ -26,8 +26,7 @@ const std::string kGroup =
 
 const testing::Settings kConnected = {{"lazy", "off"}, {"reading", "real"}};
 
-// Builds the record of one rank; collectives and messages are numbered as the recorder numbers
-// them.
+// Builds the record of one rank, and numbers collectives, sends and recvs as the recorder does.
 class Rank {
  public:
   explicit Rank(std::string group = "g0", std::string before = "")
@@ -126,8 +125,8 @@ TEST_CASE("gloo's gather and scatter wait for the root, and the root for all",
 }
 
 TEST_CASE("gloo runs two collectives of a group side by side", "[formats][gloo_rules]") {
-  // Ranks 0 and 1 start broadcasts from rank 2, then make a broadcast from rank 0, which must end
-  // first: rank 2 waits for a message that rank 1 sends after it.
+  // Ranks 0 and 1 start broadcasts from rank 2, then make a broadcast from rank 0. The last
+  // broadcast must end first: rank 2 waits for a send that rank 1 makes after it.
   const auto job = [](int firsts) {
     std::vector<Rank> ranks(3);
     for (int rank : {0, 1, 2}) {
@@ -221,7 +220,7 @@ TEST_CASE("calls without elements", "[formats][gloo_rules]") {
   }
   CHECK(hangs({Rank().collective("broadcast", 0, 0).send(1),
                Rank().recv(0).collective("broadcast", 0, 0)}));
-  // Empty parts are also messages.
+  // gloo also sends empty parts.
   CHECK(hangs(
       {Rank().all_to_all("0, 0", "0, 0").send(1), Rank().recv(0).all_to_all("0, 0", "0, 0")}));
   CHECK(hangs(
@@ -238,7 +237,7 @@ TEST_CASE("calls without elements", "[formats][gloo_rules]") {
 TEST_CASE("gloo does not compare sizes and types", "[formats][gloo_rules]") {
   CHECK(answer({Rank().send(1, 4).collective("barrier"),
                 Rank().recv(0, 16).collective("barrier")}) == sim::Answer::kMismatch);
-  // A message larger than its recv kills the receiver's process, so the sender hangs.
+  // A send larger than its recv kills the receiver's process, so the sender hangs.
   CHECK(hangs({Rank().send(1, 16).collective("barrier"), Rank().recv(0, 4).collective("barrier")}));
   // Returns the answer for calls with root 0, given each rank's number of bytes.
   const auto outcome = [](const char* op, const std::vector<std::size_t>& bytes) {
@@ -333,7 +332,7 @@ TEST_CASE("a recv from any source at the end of a record that hangs", "[formats]
 }
 
 TEST_CASE("each group keeps its backend", "[formats][gloo_rules]") {
-  // An NCCL job with a gloo group, whose messages match by tag.
+  // An NCCL job with a gloo group, whose sends and recvs match by tag.
   const auto program = [](bool sends, const std::vector<int>& tags) {
     Rank rank("g1", kGroup);
     for (const int tag : tags) {

@@ -44,7 +44,7 @@ std::string fields_text(const RecordLine& line) {
   return text;
 }
 
-// Whether a line is plain. Then a document of the line must have the same fields.
+// Whether read_plain() accepts the line. If so, checks that the JSON reader finds the same fields.
 bool is_plain_line(const std::string& text) {
   RecordLine line;
   if (!line.read_plain(text)) return false;

@@ -1,5 +1,5 @@
-// Verdicts of waits in small records. The expectations follow from the rules of gloo (messages
-// match by tag; async calls run next to the program) and of NCCL (each pair of ranks has a
+// Verdicts of waits in small records. The expectations follow from the rules of gloo (sends and
+// recvs match by tag; async calls run next to the program) and of NCCL (each pair of ranks has a
 // communicator with one queue of calls; a batch is on the group's communicator).
 #include "features/record/record_scenario.hpp"
 
@@ -177,8 +177,8 @@ TEST_CASE("of a long exception a scenario has the beginning", "[formats][record_
   CHECK(testing::contains(scenario_of(record, models::RecordRules::kGloo), shown + "...\""));
 }
 
-// Rank 0 destroys the group while its second all_reduce is pending, for which rank 1 waits for a
-// key that rank 0 sets afterwards.
+// Rank 0 destroys the group while its second all_reduce is pending. Rank 1 makes this all_reduce
+// only after it reads a key, which rank 0 sets after the destroy.
 TEST_CASE("destroy_process_group of NCCL waits for the rank's calls",
           "[formats][record_scenario]") {
   const auto record = [](const std::string& destroy) {
@@ -193,7 +193,7 @@ TEST_CASE("destroy_process_group of NCCL waits for the rank's calls",
   CHECK_FALSE(is_proved(record(destroy), "nccl"));
   CHECK(is_proved(record(destroy), "gloo"));  // the recorder has its waits
   CHECK(testing::contains(scenario_of(record(destroy), models::RecordRules::kNccl), "finalize: "));
-  // From NCCL 2.31 on, ranks of a host that destroy a communicator meet.
+  // From NCCL 2.31 on, the ranks of a host wait for each other when they destroy a communicator.
   const auto one = record_of(
       "nccl", {collective("g0", 1, kSync) + destroy + end(), collective("g0", 1, kSync) + end()});
   CHECK(is_proved(one, "nccl"));
@@ -323,7 +323,7 @@ programs:
 )yaml");
 }
 
-// Ranks 1 and 2 each send to rank 0, which receives the first message from any source.
+// Ranks 1 and 2 each send to rank 0, whose first recv is from any source.
 TEST_CASE("a recv from any source may take each message under gloo's rules",
           "[formats][record_scenario]") {
   const auto job = [](const std::string& second) {
@@ -333,7 +333,7 @@ TEST_CASE("a recv from any source may take each message under gloo's rules",
          message("send", 1, 0, kSync) + end(), message("send", 1, 0, kSync) + end()});
   };
   CHECK(is_proved(job("\"any\": true, " + kSync), "gloo"));
-  // The second recv is from rank 1, whose message the first recv can take.
+  // The second recv is from rank 1, whose send the first recv can match.
   CHECK_FALSE(is_proved(job(kSync), "gloo"));
   CHECK(is_proved(models::with_recorded_sources(job(kSync)), "gloo"));
   // NCCL has no recv from any source, so the recorded source counts.

@@ -89,7 +89,8 @@ TEST_CASE("a case of a sweep is the run with its settings, jitter and seed", "[a
   const std::string csv = command({"sweep", kSwin, "--vary", "acc=2..3", "--vary", "jitter=0,50%",
                                    "--seeds", "2", "--first-seed", "8", "--csv", "-"})
                               .out;
-  // The sweep has two rows of acc without jitter, and two seeds of each with jitter.
+  // The CSV has a header, a line per value of acc without jitter, and two seeds per value with
+  // jitter.
   CHECK(lines_in(csv) == 7);
   const auto has = [&](const std::string& row, const Arguments& options) {
     const std::string report = command(with({"run", kSwin, "--json"}, options)).out;

@@ -40,7 +40,7 @@ std::string read(const std::string& text) {
   return result;
 }
 
-// Appends a comment, which JSON does not have, so that yaml-cpp reads the text.
+// Reads the text with yaml-cpp: the comment at the end is not JSON.
 std::string read_as_yaml(const std::string& text) { return read(text + " # not JSON"); }
 
 class RandomJson {

@@ -127,7 +127,7 @@ TEST_CASE("calls of the host run on no stream", "[formats][program_reader]") {
   CHECK(program_mistakes("{barrier: g, stream: x}") == "4:38: " + why);
 }
 
-// Rank 1 makes a send of 5 us at 20 us, so a step behind rank 0's recv starts at 25 us.
+// Rank 1 makes a send of 5 us at 20 us, so a step that waits for rank 0's recv starts at 25 us.
 TEST_CASE("behind the stream of a group is behind those of its pairs",
           "[formats][program_reader]") {
   const auto time_ns = [](const std::string& step, const std::string& other) {

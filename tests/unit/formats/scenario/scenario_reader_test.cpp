@@ -58,7 +58,7 @@ TEST_CASE("aliases may not stand for more than anybody writes", "[formats][scena
   INFO(mistakes);
   // The limit is 100,000 values, plus one for each 32 bytes of the file.
   CHECK(mistakes.find("the aliases of this file expand to more than 1000") != std::string::npos);
-  // A text of 4 KB used by 400 aliases: 1.6 MB from a file of 18 KB.
+  // A string of 4 KB that 400 aliases use: 1.6 MB of text from a file of 18 KB.
   std::string text = "schema: 1\nname: &x " + std::string(4000, 'A') + "\nprograms:\n  do:\n";
   for (int i = 0; i < 400; ++i) text += "    - {compute: *x, takes: 1us}\n";
   CHECK(mistakes_in(text).find("bytes of text") != std::string::npos);

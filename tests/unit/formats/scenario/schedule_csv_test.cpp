@@ -1,4 +1,4 @@
-// Reading and writing PyTorch's schedule files, with our own samples.
+// Tests the reader and the writer of PyTorch's schedule files on our own samples.
 // tests/scenarios/schedules_test.cpp reads PyTorch's samples.
 #include "formats/scenario/schedule_csv.hpp"
 

@@ -18,7 +18,7 @@ TaskGraph graph_of(const std::string& text) {
   return std::move(scenario->graph);
 }
 
-// Rank r passes data to rank r - 1; the time of A is 10 us times the rank.
+// Each odd rank passes data to the rank before it; the time of A is 10 us times the rank.
 const std::string kChain = R"(
 schema: 1
 ranks: 6

@@ -51,7 +51,7 @@ TEST_CASE("a rank stands behind those whose data reach it", "[models][rank_class
   CHECK(positions_of(
             "actors: {a: {source: 1}, b: {reads: [{from: a, rank: rank - 1}], on: 2..3}}\n") ==
         Positions{0, 0, 1, 2});
-  // Sends in the reverse direction come later, such as those of gradients.
+  // Sends in reverse, such as sends of gradients, come later.
   const std::string there_and_back =
       "groups: {g: all}\nprograms:\n  do:\n"
       "    - {recv: g, from: rank - 1, bytes: 1B, on: rank > 0}\n"

@@ -135,7 +135,7 @@ class HangingJob : testing::Draws {
            all_reduce("tp", ", on: " + others);
   }
 
-  // Returns sends that run ahead of their recvs; NCCL's contract allows only one message in flight.
+  // Returns sends that run ahead of their recvs; NCCL's contract allows only one send in flight.
   std::string ahead() const {
     const int half = ranks_ / 2;
     const auto call = [&](const char* what, const char* with, const std::string& on) {

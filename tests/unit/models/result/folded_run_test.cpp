@@ -156,7 +156,7 @@ class DrawnJob : testing::Draws {
         return fmt::format("{}- {{compute: work, takes: {}{}}}\n", in, takes(), on());
       case 1:
         return fmt::format("{}- {{all_reduce: {}, {}}}\n", in, pick({"tp", "dp", "side"}), size());
-      case 2:  // a message to the next pipeline rank
+      case 2:  // a send to the next pipeline rank
         return fmt::format(
             "{0}- {{recv: pp, from: rank - {1}, {2}, on: rank >= {1}}}\n"
             "{0}- {{send: pp, to: rank + {1}, {2}, on: rank < {3}}}\n",
@@ -267,7 +267,7 @@ programs:
   CHECK(folding->stands_for[63] == 0);
 }
 
-// The contract makes a broadcast wait for all ranks. Each four ranks name their first rank as the
+// The contract makes a broadcast wait for all ranks. Every four ranks name their first rank as the
 // root, so the representatives alone would agree.
 TEST_CASE("ranks of one list that name different roots are not folded") {
   static constexpr const char* kText = R"(schema: 1
@@ -353,7 +353,7 @@ TEST_CASE("lists fold by how they share hosts, and not by which devices they are
   CHECK(compare(graph, "two hosts of 8 devices, 16 of one", hangs));
 }
 
-// Ranks 0 to 3 differ from the other ranks: by messages, by being late, or by a pair with such a
+// Ranks 0 to 3 differ from the other ranks: they send, receive, are late, or are paired with such a
 // rank.
 TEST_CASE("ranks that send to different sorts of ranks, or meet them in lists, differ") {
   static constexpr const char* kText = R"(schema: 1

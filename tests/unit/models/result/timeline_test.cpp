@@ -142,8 +142,8 @@ TEST_CASE("the ops of the cycle stand first in their lanes", "[models][timeline]
   for (std::size_t i = 0; i < 4; ++i) {
     first.push_back(of.label(lane.stuck[i].actor, lane.stuck[i].k));
   }
-  // The ops on rank 1 and the lane's stream that the cycle of `run` shows, sorted by micro-batch,
-  // then in file order.
+  // The ops of `run`'s cycle on rank 1 and on the lane's stream, sorted by micro-batch, then in
+  // file order.
   CHECK(first == std::vector<std::string>{"Zeros#2", "Repeat#3", "F1#3", "nccl-1998#3"});
   CHECK(lane.stuck[3].on_cycle);
   CHECK_FALSE(lane.stuck[4].on_cycle);

@@ -75,8 +75,8 @@ class Megatron {
   std::vector<std::string> row_;
 };
 
-// Megatron-LM's loop with several stages per rank: the chunk of an iteration alone decides which
-// messages it exchanges.
+// Megatron-LM's loop with several stages per rank: the chunk of an iteration alone decides its
+// sends and recvs.
 class Interleaved {
  public:
   Interleaved(std::uint32_t ranks, std::uint32_t chunks, std::uint32_t group, std::uint32_t count,
@@ -298,8 +298,7 @@ TEST_CASE("one by one, two neighbors that both send or both receive first hang",
           sim::Verdict::kDeadlock);
     CHECK(verdict_of(head + scenario(4, 8, "messages: batch")) == sim::Verdict::kCompleted);
     CHECK(verdict_of(head + scenario(4, 8, "message_order: in_turn")) == sim::Verdict::kCompleted);
-    // If each direction has its own communicator, no message waits for a message of the other
-    // direction.
+    // If each direction has its own communicator, no send waits for a send in the other direction.
     CHECK(verdict_of(head + scenario(4, 8, "message_order: send_first, messages: edge")) ==
           sim::Verdict::kCompleted);
   }

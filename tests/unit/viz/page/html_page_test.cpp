@@ -80,7 +80,7 @@ constexpr const char* kUnevenRanks =
     "  a: {stream: s, source: 1, takes: {case: rank, 0: 1us, else: 30us}}\n"
     "  g: {stream: s, reads: [a], takes: 5us, collective: {all_reduce: tp}}\n";
 
-// Each rank sends first, and no send ends before its recv; the all_reduce is queued behind.
+// Each rank sends first, and no send ends before its recv; the all_reduce is queued behind both.
 constexpr const char* kCycle =
     "schema: 1\nname: circle\nreading: contract\nranks: 2\ngroups: {g: all}\nprograms:\n"
     "  - {on: all, do: [{send: g, to: 1 - rank, bytes: 8B}, {recv: g, from: 1 - rank, bytes: 8B}, "

@@ -35,8 +35,8 @@ TEST_CASE("few slices are parts by themselves", "[viz][html]") {
   CHECK(viz::slice_parts({}, 2).empty());
 }
 
-// The time has two windows, from 0 to 50 and from 50 to 100. In the first window, forwards take 20
-// of 35.
+// The time has two windows, from 0 to 50 ns and from 50 to 100 ns. In the first window, forwards
+// take 20 of 35 ns.
 TEST_CASE("a part looks like what takes most of its time", "[viz][html]") {
   const Slice a = slice(0, 10, WorkKind::kForward);
   const Slice b = slice(10, 25, WorkKind::kBackward);

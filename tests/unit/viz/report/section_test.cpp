@@ -1,4 +1,4 @@
-// Reports that are said once, as JSON and as text.
+// Sections of reports, written as JSON and as text.
 #include "viz/report/section.hpp"
 
 #include <string>

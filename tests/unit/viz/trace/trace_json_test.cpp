@@ -176,9 +176,8 @@ TEST_CASE("each kernel has a launch, in the step of its rank", "[viz][trace]") {
               "1 1000000: 0-0 cuda_runtime cudaLaunchKernel", "1 1: 0-4 kernel f"});
 }
 
-// The send fills the buffer from 0 to 5 us. The recv starts at 1 us, takes the message as it
-// arrives, and then takes the rest of its 7 us, so the recv does not wait. The flow is drawn while
-// both ops run.
+// The send fills the buffer from 0 to 5 us. The recv starts at 1 us, takes the data as it arrives,
+// and then the rest of its 7 us, so the recv does not wait. The flow is drawn while both ops run.
 TEST_CASE("a message flows from its send to where it is received", "[viz][trace]") {
   const Trace trace(
       "schema: 1\nreading: real\nranks: 2\ngroups: {pp: all}\ncommunicators: {named: {p: {group: "
