@@ -159,7 +159,7 @@ TEST_CASE("following interleavings that differ in effect finds all ends", "[twin
     const sim::Plan plan = twin::to_plan(twin::without_faults(twin::random_spec(seed)));
     if (plan.op_count <= kMaxOps) compare(plan, seed, counts);
   }
-  // A plan whose outcome depends on an initialization that waits for devices, which is rare.
+  // The outcome of this plan depends on an initialization that waits for devices, which is rare.
   compare(twin::to_plan(twin::without_faults(twin::random_spec(47376))), 47376, counts);
   INFO(counts.compared << " plans were compared, " << counts.hangs << " can hang, " << counts.both
                        << " of them may not, " << counts.fixed << " do not depend on timing; "

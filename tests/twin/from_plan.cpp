@@ -61,7 +61,7 @@ Actor actor_of(const sim::Plan& plan, const sim::Actor& from) {
   actor.lock = number(from.lock);
   if (!from.drains) actor.communicator = number(from.communicator);
   if (from.role == sim::Role::kAbort) actor.aborted = number(from.communicator);
-  // A step that never waits lacks streams; so does one whose rank has no calls to wait for.
+  // A step has no streams if it never waits, or if its rank has no calls to wait for.
   const bool waits = from.drains && from.streams != from.streams_end;
   if (waits) actor.drained = number(from.communicator);
   if (from.role == sim::Role::kMeet) actor.meeting = number(plan.needs[from.needs].meeting);

@@ -110,7 +110,7 @@ struct ThreadState {
   int entering = -1;             // actor of the op that the thread launches or does right now
   std::set<int> streams_marked;  // streams with a queued mark of its synchronize step [9.1]
   std::vector<Coming> waits_at;  // meetings at which the thread waits [9.7]
-  bool has_come = false;         // whether the thread, in a kMeet step, has come to the meeting
+  bool has_come = false;         // whether the thread, in a kMeet step, has arrived at the meeting
   std::int64_t entered = 0;      // when the thread entered its current op
 
   bool idle() const { return !wake_is_due && !running && !blocked; }
@@ -176,7 +176,7 @@ struct CallState {
   bool done = false;
   std::optional<CallRef> met;  // for a send or recv: the matched call [9.5]
   int hangs_on = -1;           // number of the link on which the call hangs [10.4]
-  bool is_short = false;       // whether the recv wants more than its send had [9.5]
+  bool is_short = false;       // whether the recv is larger than its send [9.5]
   bool cut = false;            // whether its peer has aborted the communicator meanwhile [9.9]
 };
 
@@ -186,7 +186,7 @@ struct RoundState {
   bool mismatched = false;
 };
 
-/// Send queue from a rank to a rank on a communicator [9.5].
+/// Key of a send queue: its communicator, sender and receiver [9.5].
 struct ChannelKey {
   int communicator = 0;
   int from = 0;
@@ -336,7 +336,7 @@ class Machine {
   bool fit(CallRef first, CallRef other) const;
   const std::vector<CallRef>& arrived_with(CallRef ref) const;
   std::set<int> ranks_waited_for(CallRef ref) const;
-  bool is_library_step(int actor) const;  // whether its rank is inside its library in it [9.5]
+  bool is_library_step(int actor) const;  // whether the step is inside its rank's library [9.5]
   bool is_dead(int rank) const { return at(ranks, rank).dead; }
   bool has_stopped(int rank) const { return at(ranks, rank).dead || at(ranks, rank).failed; }
 
@@ -381,14 +381,14 @@ class Machine {
   std::map<Op, std::vector<CallState>> calls;  // call states of ops that have started
   std::set<std::pair<int, int>> aborted;       // communicators and ranks that aborted them [9.9]
   std::map<Op, int> needs;                     // number of firings that a `wait` op needs
-  /// By op that stays behind a stream: the ops that were on that stream at its launch [5.4].
+  /// The ops that an op stays behind: those on the other stream at its launch [5.4].
   std::map<Op, std::vector<Op>> stays_behind;
   std::vector<Mismatch> mismatches;
   std::vector<RankState> ranks;
   std::vector<Died> deaths;         // sorted by time
   std::map<Op, int> ops_that_hang;  // by op of a collective: link on which it hangs [10.4]
   std::vector<LogLine> log;
-  /// Calls that have met their peers and do not advance [9.5]; those of the first list wait until
+  /// Calls that have met their peers and do not advance [9.5]. The calls in `waiting` wait until
   /// their ranks enter their libraries.
   struct Stalled {
     std::vector<CallRef> waiting;

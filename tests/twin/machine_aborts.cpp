@@ -1,4 +1,4 @@
-// Communicators that a rank aborts, and waits for the calls on one [9.9], in machine.hpp.
+// Aborts of communicators, and waits for a communicator's calls [9.9], in machine.hpp.
 #include <algorithm>
 #include <utility>
 

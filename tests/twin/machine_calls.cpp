@@ -483,7 +483,7 @@ void Machine::activate_receive(CallRef ref) {
   }
 }
 
-/// Notes that a send waits, or has become a message.
+/// Records when a send begins to wait or is buffered, and looks for a recv from any rank.
 void Machine::come(CallRef send) {
   channel_of(send).came.push_back(now);
   look_for_source(call_of(send).communicator, call_of(send).peer);
@@ -536,7 +536,7 @@ void Machine::meet(CallRef send, CallRef receive) {
   if (!is_stalled({send, receive}, -1)) run_calls({send, receive}, -1);
 }
 
-/// Puts the message of a buffered send, which ends, into the queue.
+/// Queues a buffered send that ends as a message, or gives the message to the waiting recv.
 void Machine::put_message(CallRef ref) {
   ChannelState& channel = channel_of(ref);
   if (!channel.receive) {

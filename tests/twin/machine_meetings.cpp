@@ -103,8 +103,7 @@ std::vector<int> Machine::ranks_of(const MeetingKey& meeting) const {
   return at(spec.communicators, meeting.communicator).ranks;
 }
 
-/// Returns the meetings of all messages to or from a rank on a communicator, by sender and
-/// receiver.
+/// Returns the meetings of all sends and recvs of a rank on a communicator, by sender and receiver.
 std::set<MeetingKey> Machine::pairs_of(int communicator, int rank) const {
   std::set<MeetingKey> found;
   for (int a = 0; a < count_of(spec.actors); ++a) {
@@ -120,8 +119,8 @@ std::set<MeetingKey> Machine::pairs_of(int communicator, int rank) const {
   return found;
 }
 
-/// Returns the meetings to which an actor's ops come to connect, each with its connection, in order
-/// and without duplicates.
+/// Returns the meetings in which an actor's ops connect, each with its connection, in order and
+/// without duplicates.
 std::vector<std::pair<MeetingKey, int>> Machine::connections_of(int a, bool of_messages) const {
   std::vector<std::pair<MeetingKey, int>> found;
   const auto add = [&](const std::pair<MeetingKey, int>& connection) {
@@ -240,7 +239,7 @@ void Machine::free_those_that_met(const MeetingKey& meeting) {
   state.waiting = remaining;
 }
 
-/// Whether the actor's next op comes to the meeting once more.
+/// Whether the actor's next op visits the meeting again.
 bool Machine::will_come(int a, const MeetingKey& meeting) const {
   if (meeting.step >= 0) return actor(a).meeting == meeting.step;
   for (const auto& [key, connection] : connections_of(a, meeting.from >= 0)) {

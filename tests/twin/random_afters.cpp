@@ -1,5 +1,6 @@
-// Actors with smaller numbers mostly run earlier, in programs and along registers. So a wait for an
-// actor with a smaller number mostly ends, and a wait for a later actor often does not.
+// Adds random waits for other streams to a plan. Actors with smaller numbers mostly run earlier, in
+// programs and along registers: a wait for such an actor mostly ends, and a wait for a later actor
+// often does not.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -178,8 +179,8 @@ class AfterGenerator {
     }
   }
 
-  /// Sets one tag step for all messages from one rank to another, and a different tag step for some
-  /// calls.
+  /// Sets one tag step for all sends and recvs from one rank to another, and a different tag step
+  /// for some calls.
   void add_tag_steps() {
     std::map<std::tuple<int, int, int>, std::int64_t> steps;
     for (int a = 0; a < count_of(spec_.actors); ++a) {

@@ -166,7 +166,7 @@ class FaultGenerator {
     }
   }
 
-  /// Adds one link for all messages between two ranks, or only for one direction.
+  /// Adds one link for all sends and recvs between two ranks, or for about half of them.
   void add_links_of_messages() {
     const std::vector<int> actors = actors_that(spec_, [](const Actor& actor) {
       return std::any_of(actor.calls.begin(), actor.calls.end(),

@@ -330,8 +330,8 @@ class ProgramGenerator {
     return {send, receive};
   }
 
-  /// Adds one or several sends and their recvs. Messages of a rank to itself are mostly in one
-  /// group.
+  /// Adds one or several sends and their recvs. Sends of a rank to itself are mostly in one group
+  /// with their recvs.
   void add_message() {
     const int communicator = some_communicator();
     const std::vector<int>& ranks = at(spec_.communicators, communicator).ranks;
@@ -402,7 +402,7 @@ class ProgramGenerator {
     }
   }
 
-  /// Adds a record on a stream, and then a wait on another stream or a host.
+  /// Records an event on a stream, and then adds a wait on another stream or a host.
   void add_record() {
     const int signal = random_.below(count_of(spec_.signals));
     if (!at(spec_.signals, signal).recorded) return add_set();
@@ -432,7 +432,7 @@ class ProgramGenerator {
     add_step(Role::kSynchronize, thread_of(rank)).synchronized = streams;
   }
 
-  /// Adds a set by a host, and then an await by another host thread.
+  /// Lets a host set an event, and then another host thread await it.
   void add_set() {
     const int signal = random_.below(count_of(spec_.signals));
     if (at(spec_.signals, signal).recorded) return add_record_if(signal);

@@ -1,7 +1,7 @@
 // Adds actors one after the other. Each draws a kind and, if it needs data, an existing register.
-// The number of slots that a register fills in the whole run is the number of its producer's ops /
-// Np. This number limits the ops of the new actor, so rates balance by construction. Rings come
-// last: an edge from a later actor to an earlier one, if the rates allow it.
+// In the whole run, a register fills (its producer's ops / Np) slots. This number limits the ops of
+// the new actor, so rates balance by construction. Rings come last: an edge from a later actor to
+// an earlier one, if the rates allow it.
 #include "tests/twin/random_spec.hpp"
 
 #include <algorithm>
@@ -249,7 +249,7 @@ class Generator {
     }
   }
 
-  /// Makes sure that a register has a consumer.
+  /// Adds an actor that reads the register, unless the plan has enough actors.
   void add_plain_reader(int reg) {
     if (count_of(spec_.actors) >= kMaxActors) return;
     const int producer = at(spec_.registers, reg).producer;
@@ -358,7 +358,7 @@ class Generator {
   }
 
   /// Adds two communicators whose initialization waits for devices, some of which have stopped.
-  /// Perhaps one rank never comes to the first initialization, and another comes twice.
+  /// Perhaps one rank never arrives at the first initialization, and another arrives twice.
   void add_waiting_inits() {
     if (spec_.ranks < 2) return;
     stop_streams();

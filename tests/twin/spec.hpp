@@ -83,7 +83,7 @@ enum class CallKind { kCollective, kSend, kReceive };
 /// Dependencies of a collective call [9.4].
 enum class Flow { kAll, kFromRoot, kToRoot, kTree, kStar };
 
-/// Fields of a call that are compared. Of a send or recv, only count and type are compared.
+/// Fields of a call that are compared; sends and recvs compare only count and type.
 struct Signature {
   int operation = 0;
   int root = 0;
@@ -102,7 +102,7 @@ struct Call {
   Flow flow = Flow::kAll;
   int steps = 0;                // buffer steps of a rendezvous send [9.5] or a flow
   int connection = 0;           // connection of a collective call [9.7]
-  bool connects_pairs = false;  // whether a collective call connects each rank with each [9.7]
+  bool connects_pairs = false;  // whether a collective call connects all pairs of ranks [9.7]
   Signature signature;
   std::int64_t tag = 0;       // tag of a send or recv, op 0
   std::int64_t tag_step = 0;  // added to the tag by each op, modulo 2^32

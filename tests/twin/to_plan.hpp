@@ -9,7 +9,7 @@
 
 namespace pipesim::twin {
 
-/// The roles in the words of twin and engine.
+/// The twin's roles, each with the engine's role of the same meaning.
 inline constexpr std::array<std::pair<Role, sim::Role>, sim::kRoleCount> kRolePairs = {{
     {Role::kOp, sim::Role::kOp},
     {Role::kCalls, sim::Role::kCalls},

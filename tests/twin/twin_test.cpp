@@ -55,7 +55,7 @@ Node node_of(const sim::WaitNode& node) {
   return outside_node();
 }
 
-// Finds the twin's kind by its name, which the rules give.
+// Returns the twin's kind of wait with the same name; the names are those of the rules.
 Wait kind_of(sim::WaitKind kind) {
   const std::vector<std::string>& names = wait_names();
   const auto found = std::find(names.begin(), names.end(), sim::facts(kind).name);

@@ -1,6 +1,6 @@
-// Rules of sections 7, 9.6 and 10.6, one function per rule. The list of nodes to visit starts with
-// the ops that section 7 names. The op in which a source waits although its work is done joins the
-// list when another node waits for it.
+// The twin's wait-for graph, with one function per rule of sections 7, 9.6 and 10.6. The list of
+// nodes to visit starts with the ops that section 7 names. The op in which a source waits although
+// its work is done joins the list when another node waits for it.
 #include "tests/twin/waits.hpp"
 
 #include <algorithm>

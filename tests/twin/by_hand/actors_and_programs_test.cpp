@@ -82,9 +82,9 @@ TEST_CASE("twin by hand: collectives in opposite orders deadlock", "[twin]") {
               "act 3#0 -> act 2#0: peer of a collective", "act 1#0 -> act 3#0: stream order"});
 }
 
-// Item 0 arrives at time 7, item 1 never arrives. When op 0 ends at time 17, the thread is blocked
-// in op 1 of the source. So the thread does not read op 0's message to the consumer, which is on
-// the same thread. The message leaves at the end of op 0.
+// Item 0 arrives at time 7, item 1 never arrives. When op 0 ends at time 17, its message to the
+// consumer leaves. The consumer is on the same thread, which is then blocked in op 1 of the source
+// and does not read the message.
 TEST_CASE("twin by hand: a source without items starves who shares its thread", "[twin]") {
   Sketch sketch;
   const int thread = sketch.add_thread();
@@ -260,8 +260,8 @@ TEST_CASE("twin by hand: init waits for all ranks and for their devices", "[twin
   const Result does_not = simulate(sketch.spec);
   CHECK(times_of(does_not, {first, 0}) == Times{2, 2, 6});
 
-  // Without rank 1's member, the last progress is rank 0's arrival at time 0, although L runs until
-  // time 50.
+  // Without rank 1's member, the collective never runs. The last progress is the end of L at time
+  // 50.
   sketch.spec.collectives.front().members[1].actor = -1;
   sketch.actor(second).collective = -1;
   const Result never = simulate(sketch.spec);
@@ -270,8 +270,8 @@ TEST_CASE("twin by hand: init waits for all ranks and for their devices", "[twin
   CHECK(waits_of(never) == Lines{"act 0#0 -> rank 1: communicator creation"});
 }
 
-// A program that runs its producer twice before the consumer frees the only slot waits for its own
-// next op.
+// A program runs its producer twice before its consumer, but the producer has only one slot: the
+// program waits for its own next op.
 TEST_CASE("twin by hand: a program can wait for its own next op", "[twin]") {
   Sketch sketch;
   sketch.spec.threads.push_back({0, true, {0, 0, 1, 1}});

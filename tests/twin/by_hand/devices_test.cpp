@@ -205,7 +205,7 @@ TEST_CASE("twin by hand: the own stream goes first, then the others in order", "
   CHECK(returns_at_15() == std::vector<int>{first, second, n});
 }
 
-// c on stream 0 is a call that rank 1 never makes, and holds the only slot. b on stream 1 stays
+// c, on stream 0, is a call that rank 1 never makes; it holds the only slot. b, on stream 1, stays
 // behind stream 0 and also waits for a later step, which is queued behind c. l is the next op of
 // stream 1.
 TEST_CASE("twin by hand: who stays behind a stream that hangs, hangs", "[twin]") {

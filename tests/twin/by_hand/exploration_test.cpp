@@ -508,8 +508,8 @@ TEST_CASE("by hand: messages that did not match are part of a state", "[twin]") 
   check_some_hang(sketch.spec);
 }
 
-// Each of two threads of rank 0 comes once to a meeting of hosts. Rank 1 comes once, and comes
-// again when thread 0 has signaled that it continues.
+// Two threads of rank 0 each arrive once at a meeting of hosts. Rank 1 arrives once, and again
+// after thread 0 has signaled that it continues.
 TEST_CASE("by hand: which thread comes to a meeting first decides who goes on", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.spec.meetings.push_back({{0, 1}, 0});
@@ -579,8 +579,8 @@ TEST_CASE("by hand: a thread may wait for a stream before or after a launch on i
   check_some_hang(sketch.spec);
 }
 
-// An op stays behind a stream with another thread's call; rank 1 waits for this op before it makes
-// the other call.
+// An op stays behind a stream on which another thread makes a call. Rank 1 joins this call only
+// after the op is done.
 TEST_CASE("by hand: an op may stay behind what another thread launches", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.spec.communicators.push_back({{0, 1}, false, false});
@@ -606,8 +606,8 @@ TEST_CASE("by hand: the launch order of a device is part of a state", "[twin]") 
   check_next_on_device({0, 0, 0, Order::kSerial, false}, true);
 }
 
-// If the first recv takes the message of rank 1, no message is left for the second recv. Buffered
-// sends arrive one after the other; rendezvous sends wait at the same time.
+// If the first recv matches the send of rank 1, no send is left for the second recv. Buffered sends
+// arrive one after the other; rendezvous sends wait at the same time.
 TEST_CASE("by hand: a recv from any rank may take what a later one needs", "[twin]") {
   for (const bool buffered : {false, true}) {
     Sketch sketch = some_ranks(3);

@@ -100,9 +100,8 @@ TEST_CASE("twin by hand: a fatal call kills its rank and is not done", "[twin]")
 }
 
 // Rank 0 arrives at the collective at time 0 and is dead at time 3. Rank 1 arrives at time 10; the
-// collective would end at time 15, but does not. A message sent by time 6 can be received at time
-// 10, even if its sender is dead at time 8; if its sender is dead at time 5, the message cannot be
-// received.
+// collective would end at time 15, but does not. A send that ends at time 6 can be received at time
+// 10, even if its sender is dead at time 8, but not if its sender is dead at time 5.
 TEST_CASE("twin by hand: nothing ends in which a dead rank takes part", "[twin]") {
   Sketch sketch = two_ranks();
   sketch.add_calls(0, 0, {collective_call(0, 1, 5)});
@@ -258,9 +257,9 @@ TEST_CASE("twin by hand: what runs over a link that goes down hangs", "[twin]") 
   CHECK(before.verdict == Verdict::kCrashed);
 }
 
-// The link goes down at time 10. A send of 6 that meets its recv at time 5 hangs. The link of
-// the send counts; the link of the recv counts only if the send has no link. A buffered send of 10
-// hangs alone; a message that is already buffered is received over no link.
+// The link goes down at time 10. A send of 6 that meets its recv at time 5 hangs. The link of the
+// send counts; the link of the recv counts only if the send has no link. A buffered send of 10
+// hangs alone; a recv of data that is already buffered uses no link.
 TEST_CASE("twin by hand: messages hang on a link as well", "[twin]") {
   Sketch sketch = two_ranks();
   const int send = sketch.add_calls(0, 0, {message_call(CallKind::kSend, 1, 6)});
