@@ -2,9 +2,9 @@
 
     tests/fuzz/corpus.py FOLDER
 
-Makes FOLDER/TARGET/NAME for each target: sample files, and every text in the tests of a reader,
-because these contain its odd cases. Nothing is kept in the repository. Also makes
-FOLDER/scenario.dict, the keys of the scenario format.
+Makes FOLDER/TARGET/NAME for each target: sample files, and every string in the tests of a reader,
+because these tests contain the odd cases. Also makes FOLDER/scenario.dict, the keys of the scenario
+format. Nothing is kept in the repository.
 """
 
 import ast
@@ -30,7 +30,7 @@ SCENARIO_TESTS = [
 ]
 
 # For each target: files that are inputs, and C++ files whose literals are inputs. The inputs in the
-# golden case NAME.test count as files of the folder NAME, too.
+# golden case NAME.test also count as files of the folder NAME.
 SOURCES = {
     "scenario": (SCENARIOS, SCENARIO_TESTS + ["tests/unit/formats/document/patch_test.cpp"]),
     "plan": (SCENARIOS, SCENARIO_TESTS),

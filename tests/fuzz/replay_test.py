@@ -3,8 +3,8 @@ samples and findings. No input may be a finding.
 
     replay_test.py FUZZ_REPLAY
 
-Of the targets that take any scenario, each runs a quarter of the samples, selected by the commit, so
-that all have their turn. With more mutations, it runs all.
+A target with more than 1,000 samples runs a quarter of them. The commit selects the quarter, so all
+samples have their turn. With more than one mutation per input, the target runs all samples.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-// Reading and running the scenario in a fuzz target's input, within the limits for fuzzing.
+// Reads and runs the scenario in a fuzz target's input, within the limits for fuzzing.
 #pragma once
 
 #include <cstdint>

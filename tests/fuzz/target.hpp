@@ -31,7 +31,7 @@ std::vector<Target> evidence_targets();
 /// Ends the process with a finding unless `good`.
 void require(bool good, std::string_view what);
 
-/// Requires that a text has no control characters except line ends, because users read it in a
+/// Requires that `text` has no control characters except line ends, because users read it in a
 /// terminal.
 void require_printable(std::string_view text);
 

@@ -8,8 +8,8 @@
 
 namespace pipesim::formats {
 
-/// Returns why the model lacks a part of `plan`, as the end of a sentence ("it has ..."); empty if
-/// it lacks nothing. The model itself refuses plans that are too large.
+/// Returns the reason why the model does not cover `plan`, as a clause such as "it has faults or
+/// timeouts"; empty if the model covers it. The model itself refuses plans that are too large.
 std::string promela_obstacle(const sim::Plan& plan);
 
 /// Returns the tables of `plan`, one per line: a file that the model reads at run time. The plan

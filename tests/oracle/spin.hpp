@@ -24,8 +24,8 @@ bool has_spin();
 /// generic model.
 Verdict ask_spin(const sim::Plan& plan, std::uint64_t max_states);
 
-/// Runs a shell command and returns its output, both streams. Throws if the exit code is not a
-/// digit in `fine`.
+/// Runs a shell command and returns what it writes to both output streams. Throws if the exit code
+/// is not a digit in `fine`.
 std::string run_command(const std::string& command, const std::string& fine = "0");
 
 /// Returns the number before `words` in `text`. Throws if `text` has no such number.

@@ -37,8 +37,8 @@ int ops_of(const Spec& spec) {
   return ops;
 }
 
-/// Makes a plan tight, which often changes its outcome: full launch queues, devices with few kernel
-/// slots, threads shared by several actors.
+/// Makes a plan tight, which often changes its outcome: short launch queues, and devices with one
+/// kernel slot.
 void make_tight(Spec& spec, Random& random) {
   for (Stream& stream : spec.streams) {
     if (random.chance(20)) stream.launch_queue = 1;

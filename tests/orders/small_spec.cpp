@@ -401,8 +401,8 @@ class Generator {
     step.blocking = random_.chance(15);
   }
 
-  /// Adds one to three messages between two ranks, perhaps with a collective. Each rank mostly
-  /// makes all its calls in one group.
+  /// Adds one to three sends and their recvs between two ranks, perhaps with a collective. Each
+  /// rank mostly makes all its calls in one group.
   void add_exchange() {
     const int from = random_.below(spec_.ranks);
     const int to = (from + random_.between(1, spec_.ranks - 1)) % spec_.ranks;

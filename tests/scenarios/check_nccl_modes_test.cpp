@@ -48,15 +48,15 @@ TEST_CASE("check says of every shipped scenario by which reading it hangs",
     const nlohmann::json& answer = modes[shown]["answer"];
     if (is_hang(report["answer"])) {
       ++hangs;
-      // In a job with choices, the answers of the models are those of one way, which may certainly
-      // hang while the job only may.
+      // For a job with choices, the answers in the readings are those of one way. This way can be
+      // certain to hang although the job only may hang.
       CHECK((report.contains("ways") ? is_hang(answer) : answer == report["answer"]));
     } else if (report["answer"] == "proved") {
       CHECK(modes["contract"]["answer"] == "proved");
       CHECK(modes["cold"]["answer"] == "proved");
     }
     // If a fresh job hangs, check shows this hang, unless the scenario says that its ranks are
-    // connected and they also hang then.
+    // connected and connected ranks also hang.
     const bool connected =
         graph.nccl_mode == models::NcclMode::kReal && is_hang(modes["real"]["answer"]);
     connected_hangs += connected ? 1 : 0;

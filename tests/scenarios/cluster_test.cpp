@@ -12,7 +12,6 @@ using testing::mistakes_in;
 
 namespace {
 
-// Runs a scenario in the reading contract; nccl_modes_test.cpp tests the other readings.
 // Four ranks on two hosts. Within a host, links have 2 us and 100 bytes per ns; between hosts, 10
 // us and 10 bytes per ns. 8 MB take 80 us or 800 us. The ring of all ranks has hops of 2 + 10 + 2 +
 // 10 us; without one hop of 2 us, R = 22 us.

@@ -22,7 +22,6 @@ using testing::mistakes_in;
 
 namespace {
 
-// Runs a scenario in the reading contract; nccl_modes_test.cpp tests the other readings.
 // Returns a scenario of two ranks with the same steps.
 std::string both(const std::string& steps, const std::string& top) {
   return "schema: 1\nranks: 2\ngroups: {g: all}\n" + top + "programs:\n  do:\n" + steps;
@@ -300,7 +299,7 @@ TEST_CASE("what ends a host that waits for a first use", "[scenarios][faults]") 
   check_deaths(found(", heartbeat: 480s", ""), {});
 }
 
-// Rank 0 loads a kernel behind a recv that never ends. Its watchdog stands still.
+// Rank 0 loads a kernel behind a kernel of 1000 s, which also blocks its watchdog.
 TEST_CASE("the heartbeat monitor ends a host that loads a kernel", "[scenarios][faults]") {
   const auto found = [](const std::string& step, const std::string& reading = "cold") {
     return testing::explanation_of(

@@ -58,7 +58,7 @@ void check_all(const std::vector<HostCase>& cases, models::NcclMode mode) {
   }
 }
 
-// Two ranks with NCCL on 'pp', and MPI on 'mpi' and, for messages that may end in another order, on
+// Two ranks with NCCL on 'pp' and MPI on 'mpi'. Sends that may end in another order use MPI on
 // 'back'.
 std::string of_mpi(const std::string& zero, const std::string& one,
                    const std::string& progress = "in_calls") {
@@ -157,7 +157,7 @@ TEST_CASE("host cases: an all_to_all connects all pairs", "[scenarios][cases]") 
                      begin + joined({reduce("pp"), "{synchronize: nccl pp}", recv(0)})},
                     "pp: all", "communicators: {creation: start}\n");
   };
-  // Connected, the small send leaves through NCCL's buffers.
+  // Once the ranks are connected, NCCL buffers the small send.
   check_all(
       {{"cold: r0: S1, AR; r1: AR, R0", with(""), "hangs"},
        {"after an A2A", with("{all_to_all: pp, bytes: 8B}"), "completes"},
@@ -168,7 +168,7 @@ TEST_CASE("host cases: an all_to_all connects all pairs", "[scenarios][cases]") 
        {"after an A2A without a part for this rank", with("{all_to_all: pp, splits: [4B, 0B]}"),
         "hangs"}},
       models::NcclMode::kCold);
-  // Messages connect no collective.
+  // Sends and recvs connect no collective.
   const auto messages = [](const std::string& connect) {
     return scenario({joined({send(1), "{synchronize: device}", connect, reduce("x"), reduce("pp")}),
                      joined({recv(0), "{synchronize: device}", connect, reduce("pp"),
@@ -463,7 +463,7 @@ TEST_CASE("host cases: symmetric memory", "[scenarios][cases]") {
         with("nccl", joined({all, free, "{barrier: w}"}), joined({"{barrier: w}", all})),
         "completes"}},
       models::NcclMode::kReal);
-  // Unconnected, the all-reduce needs the host of rank 0, which is in the free.
+  // Unconnected, the all-reduce needs the host of rank 0, which is blocked in the free.
   CHECK(answer_of(
             testing::scenario_of(with("nvshmem", joined({free, all}), joined({all, free}))).graph,
             models::NcclMode::kCold) == "hangs");

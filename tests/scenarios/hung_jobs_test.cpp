@@ -36,7 +36,7 @@ struct EvidenceOfJob {
   Texts never{};
 };
 
-// Returns a text with single blanks instead of line ends and indentation.
+// Returns the text with single spaces in place of line ends and indentation.
 std::string unwrapped(const std::string& text) {
   std::string result;
   for (const char c : text) {
@@ -104,7 +104,7 @@ const std::vector<HungJob> kJobs = {
     {"27_gloo_timed_out_is_retired", {1}},
     {"29_stack_line_taken_as_error", {2}},
     {"31_wait_tensor", {0}},
-    // Rank 2 never comes to the barrier, because rank 1 leaves out the send that rank 2 waits for.
+    // Rank 2 never reaches the barrier: it waits for a send that rank 1 omits.
     {"33_timeout_makes_a_victim_the_root", {1, 2}},
     {"35_torchrun_root_cause", {2}},
 };

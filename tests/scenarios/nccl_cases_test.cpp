@@ -103,14 +103,14 @@ TEST_CASE("cases A3: first messages meet on the hosts", "[scenarios][cases]") {
                           joined({reduce("x"), "{synchronize: nccl x}", recv(0)}),
                           joined({reduce("x"), recv(0)})},
                          "pp: all, x: [1, 2]")) == kOk);
-  // A group makes all its connections before it launches anything: here, rank 1 waits for its
-  // message, and rank 2 for rank 1. Once connected, the group is two sends, each of which needs
-  // only its own recv.
+  // A group makes all its connections before it launches anything: here, rank 1 waits for its recv,
+  // and rank 2 for rank 1. Once connected, the group is two sends, each of which needs only its own
+  // recv.
   const std::vector<std::string> all = {group(joined({send(1), send(2)})),
                                         joined({recv(0), "{synchronize: nccl pp}", reduce("x")}),
                                         joined({reduce("x"), "{synchronize: nccl x}", recv(0)})};
   CHECK(answers(scenario(all, "pp: all, x: [1, 2]")) == "ok ok hang");
-  // An empty message also connects.
+  // An empty send also connects.
   CHECK(answers(scenario({joined({send(1, "pp", "0B"), reduce("dp")}),
                           joined({reduce("dp"), "{synchronize: nccl dp}", recv(0, "pp", "0B")})},
                          "pp: all, dp: all")) == "ok ok hang");
@@ -181,7 +181,7 @@ TEST_CASE("cases A7: wait() holds the current stream and not the host", "[scenar
 }
 
 TEST_CASE("cases A7: streams wait with every backend", "[scenarios][cases]") {
-  // Connects everything that the programs use: a batch, single messages, and the all_reduce.
+  // Connects everything that the programs use: a batch, single sends and recvs, and the all_reduce.
   const auto warm = [](int peer, const std::string& on) {
     const std::string first = peer == 1 ? send(peer, on) : recv(peer, on);
     const std::string second = peer == 1 ? recv(peer, on) : send(peer, on);
@@ -265,7 +265,7 @@ TEST_CASE("cases B1: sends end in eight steps of buffer", "[scenarios][cases]") 
   };
   CHECK(crossing(1, "64MiB", 2) == "hang ok ok");
   CHECK(crossing(1, "65MiB", 2) == kHangs);
-  CHECK(crossing(2, "24MiB", 2) == "hang ok ok");  // 3 steps per message
+  CHECK(crossing(2, "24MiB", 2) == "hang ok ok");  // 3 steps per send
   CHECK(crossing(3, "24MiB", 2) == kHangs);
   CHECK(crossing(1, "17MiB", 8) == kHangs);  // 4 channels per pair
   CHECK(crossing(1, "17MiB", 2) == "hang ok ok");
@@ -325,7 +325,7 @@ TEST_CASE("cases B5: who waits for whom in a collective", "[scenarios][cases]") 
 }
 
 TEST_CASE("cases B5: parts of an all_to_all", "[scenarios][cases]") {
-  // Rank 2 exchanges no bytes with rank 0 and is late: it first waits for a message of rank 0,
+  // Rank 2 exchanges no bytes with rank 0 and joins late: it first waits for a send from rank 0,
   // which is queued behind rank 0's exchange.
   const auto exchange = [](const std::string& call, const std::string& backend) {
     const std::string before =
@@ -353,8 +353,8 @@ TEST_CASE("cases B5: parts of an all_to_all", "[scenarios][cases]") {
   };
   CHECK(grouped(parts, "") == kOk);
   CHECK(grouped(parts, "backend: nccl2\n") == kHangs);
-  // One exchange of tokens and one exchange of their weights: the second messages of ranks 0 and 1
-  // are in another epoch (B3), so rank 1 first waits for rank 2.
+  // One exchange of tokens and one exchange of their weights: the second sends between ranks 0 and
+  // 1 are in another epoch (B3), so rank 1 first waits for rank 2.
   CHECK(grouped(joined({parts, parts}), "") == kHangs);
 }
 
@@ -515,9 +515,9 @@ TEST_CASE("cases C6: .item() between calls of two communicators", "[scenarios][c
 }
 
 TEST_CASE("case C7: the host waits for a launch queue that is full", "[scenarios][cases]") {
-  // Rank 1 makes the send for rank 0's recv only after it has received the message that rank 0
-  // sends after its kernels. Each kernel is three launches: a record on the stream of the recv, and
-  // a wait and the kernel on its own stream.
+  // Rank 1 makes the send for rank 0's recv only after it has received rank 0's own send, which
+  // comes after rank 0's kernels. Each kernel is three launches: a record on the stream of the
+  // recv, and a wait and the kernel on its own stream.
   const auto text = [](int kernels, const std::string& top) {
     std::vector<std::string> zero = {connect(1), connect(1, "qq"), recv(1)};
     for (int i = 0; i < kernels; ++i) zero.emplace_back("{compute: k, after: [nccl pp]}");
@@ -558,7 +558,7 @@ TEST_CASE("cases C8: graphs are replayed in one order, and without buffers", "[s
   const std::string ba = warm + "{call: b}, {call: a}";
   CHECK(answers(scenario({ab, ba}, "w: all", blocks)) == kMismatch);
   CHECK(answers(scenario({ab, ab}, "w: all", blocks)) == kOk);
-  // Sends that cross complete through buffers as calls, but not in a replayed graph.
+  // Crossing sends complete through buffers, but not in a replayed graph.
   const auto crossing = [](const std::string& registered) {
     std::vector<std::string> programs;
     for (int rank = 0; rank < 2; ++rank) {
@@ -681,7 +681,7 @@ TEST_CASE("cases of real jobs that were proved or refused wrongly", "[scenarios]
       {"fp2_opposite_first_collectives", "may may hang"},
       {"fp3_group_epochs", kHangs},
       {"fp4_eager_without_end", kHangs},
-      // Two messages of 8 MiB, with one step each, fit into buffers.
+      // Two sends of 8 MiB, with one step each, fit into buffers.
       {"fp5_schedule_default_messages", "hang ok ok"},
       // In reading cold, each host initializes a different communicator first.
       {"fp6_nine_streams", "may may hang"},

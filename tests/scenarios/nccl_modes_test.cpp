@@ -86,7 +86,7 @@ TEST_CASE("readings: lazy pairs in a ring", "[scenarios][readings]") {
   CHECK(verdicts(scenario(shared, "pp: all")) == "hang hang hang");
 }
 
-// A ring of unbatched messages: the backend decides which communicators they use.
+// A ring of unbatched sends and recvs: the backend decides which communicators they use.
 TEST_CASE("readings: the backend decides the communicator of a message", "[scenarios][readings]") {
   const auto ring = [](const std::string& top, bool batched) {
     std::vector<std::string> programs;
@@ -149,8 +149,8 @@ TEST_CASE("readings: the first message of a connection blocks the host of its se
   for (const models::Wait& wait : found.cycle)
     first = first || wait.kind == WaitKind::kFirstMessage;
   CHECK(first);
-  // If earlier messages have connected the direction of the message, nothing hangs; a connection in
-  // the other direction does not help.
+  // If an earlier send has connected the same direction, nothing hangs; a connection in the other
+  // direction does not help.
   CHECK(verdicts(scenario({send(1) + ", " + reduce("dp") + ", " + zero,
                            recv(0) + ", " + reduce("dp") + ", " + one},
                           "pp: all, dp: all")) == "ok ok ok");
@@ -224,7 +224,8 @@ TEST_CASE("readings: a split is a meeting of the hosts of its parent", "[scenari
   CHECK(verdicts(scenario({late, early}, "w: all")) == "ok ok hang");
   CHECK(verdicts(scenario({reduce("w") + ", " + late, reduce("w") + ", " + early}, "w: all")) ==
         "ok ok ok");
-  // Rank 2 is in no group of the first of two splits, and makes only one split.
+  // Rank 2 gets no communicator from the first split and skips it, but all ranks of the parent must
+  // call a split.
   CHECK(verdicts(scenario({split + ", " + split, split + ", " + split, split}, "w: all")) ==
         "missing missing missing");
 }
@@ -266,9 +267,9 @@ TEST_CASE("readings: messages that wait share the steps", "[scenarios][readings]
     }
     return verdicts(scenario(programs, "pp: all"));
   };
-  CHECK(several(2, "24MiB") == "hang ok ok");  // 3 steps per message
+  CHECK(several(2, "24MiB") == "hang ok ok");  // 3 steps per send
   CHECK(several(3, "24MiB") == "hang hang hang");
-  // Each message takes at least one step, even an empty one.
+  // Each send takes at least one step, even an empty one.
   CHECK(several(8, "0B") == "hang ok ok");
   CHECK(several(9, "0B") == "hang hang hang");
 }
@@ -314,8 +315,8 @@ TEST_CASE("readings: steps of a message", "[scenarios][readings]") {
   const models::Transport network{128 << 10, 32, 4, true};
   CHECK(models::buffer_steps(network, 4 * kMiB, 2, true) == 8);
   CHECK(models::buffer_steps(network, 4 * kMiB + 1, 2, true) == 0);
-  // A part of 512 KiB holds fewer than 8 chunks, so the chunks are halved: a message of half the
-  // size takes the same number of steps.
+  // A part of 512 KiB holds fewer than 8 chunks, so the chunks are halved: a send of half the size
+  // takes the same number of steps.
   CHECK(models::buffer_steps(network, 2 * kMiB, 2, true) == 8);
   CHECK(models::buffer_steps(network, 2 * kMiB, 2, false) == 4);
 }
@@ -378,7 +379,7 @@ TEST_CASE("readings: the root of a broadcast is gone once its bytes are in buffe
   CHECK(verdicts(scenario({rooted("broadcast", 0) + ", " + send(1, "w"),
                            recv(0, "w") + ", " + rooted("broadcast", 0)},
                           "w: all")) == "hang ok hang");
-  // If rank 1 makes the broadcast before its send, it waits for the root.
+  // If rank 1 makes the broadcast before its send, the broadcast waits for the root.
   CHECK(verdicts(connected({recv(1, "w") + ", " + rooted("broadcast", 0),
                             rooted("broadcast", 0) + ", " + send(0, "w")})) == "hang hang hang");
 }
@@ -413,8 +414,8 @@ TEST_CASE("readings: a reduce is the mirror image", "[scenarios][readings]") {
 }
 
 TEST_CASE("readings: gather and scatter are messages with the root", "[scenarios][readings]") {
-  // The host of the late rank first waits for a message on another communicator, which another rank
-  // sends after the call.
+  // The host of the late rank first waits in a recv on another communicator, whose send another
+  // rank makes after the call.
   const auto past = [](const std::string& call, int to) {
     return call + ", {synchronize: nccl w}, " + send(to, "v");
   };
@@ -425,7 +426,7 @@ TEST_CASE("readings: gather and scatter are messages with the root", "[scenarios
   // Rank 2 is late. The root waits for rank 2; rank 1 does not.
   CHECK(verdicts(connected({gather, past(gather, 2), late(1, gather)})) == "ok ok ok");
   CHECK(verdicts(connected({past(gather, 2), gather, late(0, gather)})) == "hang hang hang");
-  // The root is late. Messages of the other ranks fit into buffers, unless they are too large.
+  // The root is late. The data of the other ranks fits into buffers, unless it is too large.
   CHECK(verdicts(connected({late(1, gather), past(gather, 0), gather})) == "hang ok ok");
   const std::string large = rooted("gather", 0, "65MiB");
   CHECK(verdicts(connected({late(1, large), past(large, 0), large})) == "hang hang hang");
@@ -435,11 +436,11 @@ TEST_CASE("readings: gather and scatter are messages with the root", "[scenarios
   CHECK(verdicts(connected({late(1, scatter), past(scatter, 0), scatter})) == "hang hang hang");
 }
 
-// Two ranks of one NVLink node have 16 channels, so a message of 8 MiB takes one step, and one of
-// 24 MiB takes three steps.
+// Two ranks of one NVLink node have 16 channels, so 8 MiB take one step and 24 MiB take three
+// steps.
 TEST_CASE("readings: gather and scatter share the steps of their connection",
           "[scenarios][readings]") {
-  // Rank 1 receives rank 0's messages only after rank 0 has made all its sends.
+  // Rank 1 makes its recvs only after rank 0 has made all its sends.
   const auto with = [](const std::string& sends, const std::string& recvs) {
     const std::string ready =
         ", {group: [{send: up, to: 1, bytes: 4KiB}, "
@@ -487,7 +488,7 @@ TEST_CASE("readings: a recv takes the message of a gather, and a gather that of 
 }
 
 TEST_CASE("readings: in a group, messages of a gather are of an epoch", "[scenarios][readings]") {
-  // In rank 0's group, the second message to rank 1 starts when the first message and the recv are
+  // In rank 0's group, the second send to rank 1 starts only after the first send and the recv are
   // done. The send that matches this recv comes after rank 1's own recv.
   const std::string large = rooted("gather", 1, "1GiB");
   const auto with = [&](const std::string& first) {

@@ -15,7 +15,8 @@ using testing::mistakes_in;
 
 namespace {
 
-// Runs a scenario in the reading contract; nccl_modes_test.cpp tests the other readings.
+// The head of each scenario of two ranks. The tests use the reading contract; nccl_modes_test.cpp
+// tests the other readings.
 const std::string kTwo = "schema: 1\nranks: 2\ngroups: {g: all, h: all}\n";
 
 // Returns a scenario of two ranks with a program each, one step per line.
@@ -97,7 +98,7 @@ TEST_CASE("a message of another size or tag arrives and is a mismatch", "[scenar
   CHECK(size.mismatches[0].message);
   CHECK(size.mismatches[0].first.rank == 0);
   CHECK(size.mismatches[0].differences == std::vector<std::string>{"8 B and 4 B"});
-  // The two messages have the same size, and are received in the opposite order: only the tags
+  // The two sends have the same size, and their recvs come in the opposite order: only the tags
   // differ.
   const auto both = [](const char* call, const char* end, const char* a, const char* b) {
     const std::string start = std::string(call) + ": g, " + end + ", bytes: 4B, tag: ";

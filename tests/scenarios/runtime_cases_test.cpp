@@ -30,7 +30,7 @@ void check_cases(const std::vector<RuntimeCase>& cases, const std::string& top =
   }
 }
 
-// A first use blocks the host, so it cannot get to its abort.
+// Only a fresh job hangs: a first use blocks the host, which never reaches its abort.
 constexpr const char* kNotCold = "ok ok hang";
 
 constexpr const char* kX = "communicators: {named: {x: {group: w, creation: start}}}\n";
@@ -84,7 +84,7 @@ TEST_CASE("runtimes: nccl-lazy destroys the communicators of pairs in any order"
 TEST_CASE("runtimes: an abort ends calls, and waits for what precedes them in their streams",
           "[scenarios][cases]") {
   check_cases({
-      // The other communicator's recv is in the way of the send that is aborted first.
+      // The recv on c0 blocks the send on c1, which is aborted first.
       {"r0: R1(c0), S1(c1), abort c1, abort c0; r1: host a", kHangs, "", kOneStream},
       {"r0: R1(c0), S1(c1), abort c0, abort c1; r1: host a", kNotCold, "", kOneStream},
       {"r0: R1(c0), S1(c1), abort c1+c0; r1: host a", kNotCold, "", kOneStream},
@@ -93,7 +93,7 @@ TEST_CASE("runtimes: an abort ends calls, and waits for what precedes them in th
       {"r0: S1(x), abort x; r1: R0(x)", kMayHang, "", kX},
       {"r0: S1(x), sync, abort x; r1: R0(x), sync, abort x", kOk, "", kX},
       {"r0: S1(x), sync; r1: R0(x)", kOk, "", kX},
-      // The calls of other ranks go on waiting until these ranks abort, too.
+      // The calls of other ranks keep waiting until these ranks also abort.
       {"r0: abort x; r1: AR(x)", kHangs, "", kX},
       {"r0: abort x; r1: AR(x), abort x", kNotCold, "", kX},
       {"r0: AR(x), abort x; r1: AR(x)", kMayHang, "", kX},
@@ -145,7 +145,7 @@ TEST_CASE("runtimes: puts wait for nobody, and waits for signals count", "[scena
       {"r0: S1, sync, set k; r1: get k, R0, sync", "hang ok hang", "", kSignals},
       {"r0: S1(s), S1(s); r1: R0(s), sync", kOk, "", kSignals},
       {"r0: S1(s); r1: R0(s), R0(s), sync", kHangs, "", kSignals},
-      // A stream is in order: the signal is behind the all_reduce.
+      // A stream is in order: the signal is queued behind the all_reduce.
       {"r0: R1(s), AR(t); r1: AR(t), S0(s)", kHangs, "",
        "communicators: {creation: start, named: {s: {group: w, one_sided: on, stream: nccl t}, "
        "t: {group: w}}}\n"},
@@ -158,7 +158,7 @@ TEST_CASE("runtimes: suspend waits for the device and for all ranks", "[scenario
       {"r0: AR(x), suspend x; r1: AR(x), sync, suspend x", kOk, "", kX},
       {"r0: suspend x, resume x; r1: suspend x", kHangs, "", kX},
       {"r0: suspend x, resume x; r1: suspend x, resume x", kOk, "", kX},
-      // Other streams of the device count, too.
+      // Other streams of the device also count.
       {"r0: R1(w), suspend x; r1: suspend x, S0(w)", kHangs, "", kX},
       {"r0: R1(w), suspend x; r1: S0(w), suspend x", kOk, "", kX},
   });
@@ -174,7 +174,8 @@ constexpr const char* kParts =
 constexpr const char* kGlooHangs = "hang";
 constexpr const char* kGlooOk = "ok";
 
-// Returns the answer without that of each reading: they are equal, since no call is NCCL's.
+// Checks the answer of the first reading. All readings have the same answer, because no call is
+// NCCL's.
 void check_gloo(const std::vector<RuntimeCase>& cases) {
   for (const RuntimeCase& each : cases) {
     INFO(each.programs << " | " << each.groups << " | " << each.top);
@@ -192,7 +193,7 @@ TEST_CASE("runtimes: gloo's rooted collectives wait for ancestors and children",
       // Rank 3 is a child of rank 1 in the tree of root 0, rank 1 a child of the root.
       {"r0: B0, S3; r1: B0; r2: B0; r3: R0, B0", kGlooOk},
       {"r0: B0, S1; r1: R0, B0; r2: B0; r3: B0", kGlooHangs},
-      // Without a rank: its ancestors and its descendants wait, no others.
+      // If a rank is missing, only its ancestors and its descendants wait.
       {"r0: B0; r1: host a; r2: B0, set k; r3: B0", kGlooHangs},
       {"r0: G0; r1: G0, S2; r2: R1, G0", kGlooOk},
       {"r0: G0, S2; r1: G0; r2: R0, G0", kGlooHangs},
@@ -241,7 +242,8 @@ TEST_CASE("runtimes: gloo's messages are a rendezvous", "[scenarios][cases]") {
       {"r0: S1, R1; r1: S0, R0", kGlooHangs},
       {"r0: S1:0B, R1:0B; r1: S0:0B, R0:0B", kGlooHangs},
       {"r0: iS1(t1), R1(t2), w; r1: iS0(t2), R0(t1), w", kGlooOk, "", kParts},
-      // Tags are communicators of their own. NCCL has no tags, so the order counts.
+      // Each tag is modeled as a communicator: asynchronous sends end in any order, blocking sends
+      // only in the order of the recvs.
       {"r0: iS1(t1), iS1(t2), w, w; r1: R0(t2), R0(t1)", kGlooOk, "", kParts},
       {"r0: S1(t1), S1(t2); r1: R0(t2), R0(t1)", kGlooHangs, "", kParts},
       // A recv from any rank takes what came first.
@@ -259,9 +261,9 @@ TEST_CASE("runtimes: a gloo group ends once its rank's collectives are done",
       {"r0: iAR, destroy w; r1: AR", kGlooOk},
       {"r0: iAR, destroy w, S1(g); r1: R0(g), AR", kGlooHangs, "g: all"},
       {"r0: iAR, S1(g), destroy w; r1: R0(g), AR", kGlooOk, "g: all"},
-      // Nobody waits for another rank's destroy.
+      // No rank waits for another rank's destroy.
       {"r0: AR, destroy w; r1: AR", kGlooOk},
-      // A pending message is not waited for.
+      // A destroy does not wait for a pending send.
       {"r0: iS1, destroy w, S1(g); r1: R0(g), R0", kGlooOk, "g: all"},
       // The end of a process waits for its collectives.
       {"r0: iAR; r1: host a", kGlooHangs},
@@ -273,7 +275,7 @@ TEST_CASE("runtimes: the backends of a mixed group do not know each other", "[sc
       "communicators: {creation: start, named: {n: {group: w}, "
       "g: {group: w, gloo: on}}}\nreading: real\n";
   check_cases({
-      // Without a wait of a host, the barrier of gloo and the call of NCCL have no order.
+      // Unless a host waits, gloo's barrier and NCCL's call have no order.
       {"r0: AR(n), sync, BAR(g); r1: BAR(g), AR(n)", kHangs, "", kMixed},
       {"r0: AR(n), BAR(g); r1: BAR(g), AR(n)", kNotCold, "", kMixed},
       // A barrier is a call of NCCL if the group has `device_id=`.
@@ -286,7 +288,7 @@ TEST_CASE("runtimes: keys of the store", "[scenarios][cases]") {
   check_gloo({
       {"r0: set k; r1: get k", kGlooOk},
       {"r0: set k1; r1: get k2", kGlooHangs},
-      // A barrier of the store is an add and a wait for as many.
+      // A barrier of the store adds to a counter, and waits until all ranks have added.
       {"r0-2: set b, get b", kGlooOk},
       {"r0: get k, set j; r1: get j, set k", kGlooHangs},
       {"r0: set j, get k; r1: get j, set k", kGlooOk},

@@ -1,6 +1,6 @@
-// Published formulas of pipeline schedules, for messages that take no time: idle time, and the
-// maximum number of activations on a rank. docs/reference/schedules.md has the table of formulas
-// and the deviations of each schedule.
+// Published formulas of pipeline schedules, for sends that take no time: idle time, and the maximum
+// number of activations on a rank. docs/reference/schedules.md has the table of formulas and the
+// deviations of each schedule.
 #include <algorithm>
 #include <cstdint>
 #include <string>

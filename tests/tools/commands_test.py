@@ -59,12 +59,12 @@ class Commands(unittest.TestCase):
             shown = re.sub(r"\n {20,}", " ", pipesim("help", command))
             for option, text in re.findall(r"^ +(?:-\w, )?(--[\w-]+).*?  +(\w.*)$", shown, re.MULTILINE):
                 with self.subTest(command=command, option=option):
-                    if option != "--python":  # the recorder is run by it
+                    if option != "--python":  # selects the Python that runs the recorder
                         text = re.sub(r" \[[\w, ]+\]$", "", text)
                         self.assertEqual(own[option], re.sub(r" \(default: \w+\)$", "", text))
 
     def options_of_recorder(self, command):
-        """Returns what the help of the Python module says of each option."""
+        """Returns the help text of each option of the Python module, by option."""
         shown = subprocess.run(
             [sys.executable, "-B", "-m", f"pipesim.{command}", "--help"], stdout=subprocess.PIPE, text=True,
             encoding="utf-8", check=True, env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "COLUMNS": "1000"},

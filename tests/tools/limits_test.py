@@ -77,7 +77,7 @@ class Limits(unittest.TestCase):
         self.scenario_refused("nested more than 100 deep", "- " * 100_000)
         self.scenario_refused("error[E0107]: nested more than 100 deep", "schema: 1\nactors: " + "[" * 20_000_000)
         self.scenario_refused("error[E0107]: nested more than 100 deep", "a: " + "{b: " * 5_000_000)
-        # Closed brackets, and brackets in texts, do not count.
+        # Closed brackets, and brackets in strings, do not count.
         text = "schema: 1\nabout: |\n  %s\nactors: {a: {source: 1, about: '%s'}}\n" % ("[" * 5000, "[]" * 20_000)
         self.assertEqual(self.run_it("run", self.write("good.yaml", text)).returncode, 0)
 
@@ -97,7 +97,7 @@ class Limits(unittest.TestCase):
         self.write("record/record.json", '{"record": 1, "world": 1}')
         self.write("record/rank0.jsonl", '{"record": 1, "rank": 0, "world": 1}\n{"call": ' + deep)
         self.check_refused("rank0.jsonl:2:109: error[E0107]: " + message, "check", "record")
-        # Brackets in texts do not count.
+        # Brackets in strings do not count.
         self.write("record/record.json", '{"record": 1, "world": 1, "torch": "%s\\"{"}' % ("[" * 1000))
         self.write("record/rank0.jsonl", '{"record": 1, "rank": 0, "world": 1}\n{"end": "finished"}')
         self.assertEqual(self.run_it("check", "record").returncode, 0)
@@ -211,7 +211,7 @@ class Limits(unittest.TestCase):
             with open(SWIN, "rb") as scenario, open(pipe, "wb") as end:
                 end.write(scenario.read())
             self.assertIn(b"DEADLOCK", run.stdout.read())
-        # A folder is searched for files. A pipe in it is not one: nobody writes to it.
+        # The command searches a folder for files, and must skip a pipe: nobody writes to it.
         self.assertNotEqual(self.run_it("test", self.folder.name).returncode, 0)
 
     # ---- Disks that are full

@@ -110,7 +110,7 @@ def one_text(count):
 
 
 def dump(count, description="default_pg"):
-    """Returns a dump as PyTorch pickles it, with references in place of repeated texts."""
+    """Returns a dump as PyTorch pickles it, with references in place of repeated strings."""
     group = ["0", description]
     entries = [{"record_id": i, "pg_id": 0, "process_group": group, "collective_seq_id": i, "p2p_seq_id": 0, "op_id": i,
                 "profiling_name": "nccl:all_reduce", "time_created_ns": 1732500000000000000 + i, "input_sizes": [[4096]],
@@ -120,7 +120,7 @@ def dump(count, description="default_pg"):
 
 
 def shared_texts(count):
-    """Returns a dump whose texts have almost the allowed length per entry."""
+    """Returns a dump whose strings have almost the allowed length per entry."""
     return dump(count, "d" * 120)
 
 
@@ -131,7 +131,7 @@ def aliases(count):
 
 
 def alias_texts(count):
-    """Returns texts of 60 bytes: about the allowed length."""
+    """Returns steps that share a string of 50 bytes: about the allowed amount of text."""
     head = "schema: 1\nname: &x %s\nprograms:\n  do:\n" % ("A" * 50)
     return repeated("    - {compute: *x, takes: %(i)dns}\n", count, head)
 

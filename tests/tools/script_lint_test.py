@@ -32,7 +32,7 @@ x = torch.ones(4)
 """
 LINE = START.count("\n") + 1
 
-# Rule, a script that breaks it in its first line (or the given one), a script that does not.
+# Rule, a script that breaks it in its first line, and a script that does not.
 RULES = [
     ("rank-collective", "if rank == 0: dist.all_reduce(x)\n", "if rank == 0: print(x)\ndist.all_reduce(x)\n"),
     ("rank-collective", "if rank: dist.broadcast(x, 0)\nelse: dist.all_reduce(x)\n",
@@ -56,7 +56,7 @@ RULES = [
     ("dropped-work", "work = dist.isend(x, 1)\n", "work = dist.isend(x, 1)\nwork.wait()\n"),
 ]  # fmt: skip
 
-# The same for scripts whose finding is in another line than the first.
+# The same for scripts whose finding is not in the first line.
 LONGER = [
     ("rank-exit", 2, "for i in range(3):\n    if rank == i: continue\n    dist.all_reduce(x)\n",
      "for i in range(3):\n    if rank == i: continue\n    print(i)\ndist.all_reduce(x)\n"),

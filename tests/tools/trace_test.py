@@ -49,7 +49,7 @@ def run(*arguments, code=(0, 1)):
 
 
 def ns(number):
-    """Returns whole nanoseconds from microseconds with three decimals, as text."""
+    """Converts microseconds, given as text with three decimals, to whole nanoseconds."""
     return int(number.replace(".", ""))
 
 

@@ -1,4 +1,4 @@
-"""Imported first by tests that read YAML: makes `yaml` and `jsonschema` importable.
+"""Makes `yaml` and `jsonschema` importable. Tests that read YAML import this module first.
 
 Reruns the test with Debian's Python if this Python lacks them. If no Python has them, the test ends
 as skipped, or as failed with PIPESIM_SETUP=yes, which .ci/run sets.
