@@ -19,7 +19,7 @@ struct Graph::Data {
   std::string path;                     // source of the graph, for messages
   std::string text;                     // content of the source; empty: no text to show
   std::vector<std::string> rests_on{};  // assumptions of answers, as the scenario states them
-  std::optional<Settings> read_with{};  // settings of `text`; nullopt: the graph was changed since
+  std::optional<Settings> read_with{};  // settings of the last read of `text`; nullopt: changed
 };
 
 namespace library {

@@ -14,7 +14,7 @@ class ActionSet {
   explicit ActionSet(const Schedule& schedule)
       : micro_batches_(schedule.micro_batches), done_(schedule.index_count(), 0) {}
 
-  /// Adds an action with a micro-batch. Returns false if the set already has the action.
+  /// Adds `action`, which must have a micro-batch. Returns false if the set already has it.
   bool add(const Action& action) {
     std::uint8_t& done = done_[index(action.stage, action.micro_batch)];
     const bool is_new = (done & bit(action.kind)) == 0;

@@ -27,7 +27,7 @@ struct ActorKind {
   Rate rate = Rate::kOneToOne;
   std::uint32_t slots = 1;       // slots of the data output; 0: `times` slots
   bool drains = false;           // whether every `times`-th op waits until all slots are free
-  bool waits_for_input = false;  // whether items arrive from outside the job
+  bool waits_for_input = false;  // whether its ops wait for items from outside the job
   bool control_only = false;     // whether it consumes only control registers
   bool immediate = true;
   bool blocking = false;  // whether the host thread does the work
@@ -43,7 +43,7 @@ const ActorKind* find_actor_kind(std::string_view name);
 /// settings override these defaults later. `times` applies to kinds whose rate is not 1:1.
 void apply_kind(const ActorKind& kind, const Expr& times, ActorTemplate& actor);
 
-/// Returns the number of ops that share one slot of a register that an actor of this kind reads.
+/// Returns the number of ops that share one slot, for a reader of this kind.
 Expr ops_per_read(const ActorKind& kind, const Expr& times);
 
 }  // namespace pipesim::models

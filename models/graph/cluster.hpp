@@ -63,8 +63,8 @@ struct NetworkInterface {
   friend bool operator==(const NetworkInterface&, const NetworkInterface&) = default;
 };
 
-/// The hosts, devices and links of a job. Plain data: whoever fills it ensures that every rank has
-/// a host and that indices are in range.
+/// The hosts, devices and links of a job. Plain data: its creator ensures that every rank has a
+/// host and that indices are in range.
 struct Cluster {
   std::vector<std::string> hosts;  // names of the hosts
   std::uint32_t devices = 1;       // number of devices per host

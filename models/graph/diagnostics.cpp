@@ -8,7 +8,7 @@ namespace {
 
 // Returns the number of edits (insert, delete, replace, swap of neighbors) that turn `a` into `b`,
 // or a number above `limit` if more than `limit` edits are needed. Keeps three rows of the usual
-// table.
+// dynamic-programming table.
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit) {
   if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) > limit) return limit + 1;
   std::vector<std::size_t> before(b.size() + 1);

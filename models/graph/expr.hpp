@@ -15,7 +15,7 @@
 
 namespace pipesim::models {
 
-/// A constant, or a list of steps in postfix order, called its program.
+/// A constant, or a program: a list of steps in postfix order.
 class Expr {
  public:
   enum class Op : std::uint8_t {

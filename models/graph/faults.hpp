@@ -86,8 +86,8 @@ inline constexpr Field<PortFault> kFields<PortFault>[] = {
 };
 static_assert(describes_all<PortFault>(1), "all members but place have a row");
 
-/// A lack of permission: the ranks of a communicator cannot read each other's memory within a host,
-/// which they do to move data.
+/// A lack of permission: on one host, the ranks of a communicator cannot read each other's memory
+/// to move data.
 ///
 /// Cross-memory attach (process_vm_readv) needs ptrace rights, which Yama's ptrace_scope 1 denies
 /// to siblings: openucx/ucx#3046, open-mpi/ompi#10694, pytorch/tensorpipe#188.

@@ -85,7 +85,8 @@ struct FieldTraits {
 
 template <typename T>
 struct FieldValue : FieldTraits {
-  // A constructor, because the compiler's message for a row of another struct then names both.
+  // A constructor, because the compiler's message for a row of another struct then names both
+  // structs.
   constexpr explicit FieldValue(FieldTraits traits, Member<T> described = {})
       : FieldTraits(traits), member(described) {}
 
@@ -117,7 +118,7 @@ struct Integer {
   // NOLINTNEXTLINE(google-explicit-constructor): written as its text
   consteval Integer(const char* text) : Integer(text, limit(text, true)) {}
 
-  /// A type with a maximum that the schema does not have.
+  /// Constructs a type with a maximum that the schema does not state.
   consteval Integer(const char* text, std::int64_t maximum)
       : type(text), least(limit(text, false)), most(maximum) {}
 
@@ -163,7 +164,8 @@ constexpr FieldValue<T> bandwidth(std::int64_t T::*member) {
   return FieldValue<T>({.type = "bandwidth", .unit = Unit::kBandwidth, .least = 1}, member);
 }
 
-/// Expressions, whose values can depend on the rank. Lowering checks their limits.
+/// Describe members that hold expressions, whose values can depend on the rank. Lowering checks the
+/// limits of these values.
 template <typename T, typename M>
 constexpr FieldValue<T> integer_by_rank(M T::*member) {
   return FieldValue<T>({.type = "integer(rank)"}, member);
@@ -176,7 +178,7 @@ template <typename T, typename M>
 constexpr FieldValue<T> size_by_rank(M T::*member) {
   return FieldValue<T>({.type = "size(rank)", .unit = Unit::kBytes}, member);
 }
-/// An expression whose values are ranks.
+/// Describes a member that holds an expression whose values are ranks.
 template <typename T, typename M>
 constexpr FieldValue<T> rank_by_rank(M T::*member) {
   return FieldValue<T>({.type = "integer(rank)", .to = To::kRank}, member);
@@ -186,7 +188,7 @@ template <typename T>
 constexpr FieldValue<T> on_off(bool T::*member) {
   return FieldValue<T>({.type = "on/off"}, member);
 }
-/// One index, or a list of indices.
+/// Describes a member that holds one index, or a list of indices.
 template <typename T, typename M>
 constexpr FieldValue<T> ref(M T::*member, To to, std::string_view type = "name") {
   return FieldValue<T>({.type = type, .to = to}, member);
@@ -199,7 +201,7 @@ template <typename T>
 constexpr FieldValue<T> text(std::string T::*member, std::string_view type = "text") {
   return FieldValue<T>({.type = type}, member);
 }
-/// A list of names of tensors, without duplicates.
+/// Describes a member that holds names of tensors, without duplicates.
 template <typename T>
 constexpr FieldValue<T> tensors(ShortList<std::string> T::*member) {
   return FieldValue<T>({.type = "[name]?"}, member);
@@ -240,24 +242,25 @@ constexpr FieldValue<T> words(std::string_view type, std::string_view words, M T
 }
 }  // namespace fields_detail
 
-/// A bool, an enum or an optional enum, whose values are the words of `type`, in order. A named
-/// type lists them in `words`.
+/// Describes a bool, an enum or an optional enum, whose values are the words of `type`, in order. A
+/// named type lists them in `words`.
 template <auto kMember>
 constexpr auto words(std::string_view type, std::string_view words = {}) {
   return fields_detail::words<kMember>(type, words.empty() ? type : words, kMember);
 }
-/// A word that is stored in another way.
+/// Describes a word that is stored in another form.
 template <typename T>
 constexpr FieldValue<T> words(std::string_view type, WordMember<T> member) {
   return FieldValue<T>({.type = type, .words = type}, member);
 }
 
-/// Text that only people read.
+/// Describes a key with text that only people read.
 template <typename T>
 constexpr FieldValue<T> for_people() {
   return FieldValue<T>({.type = "text"});
 }
-/// A key that its section reads and writes. All other walks use `value`, if it has a member.
+/// Describes a key that its section reads and writes. All other walks use `value`, if it has a
+/// member.
 template <typename T>
 constexpr FieldValue<T> by_hand(FieldValue<T> value) {
   value.by_hand = true;

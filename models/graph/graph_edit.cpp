@@ -159,7 +159,7 @@ void drop_actors_on_no_rank(TaskGraph& graph) {
   keep_actors(graph, keep);
 }
 
-// Keeps the first register, because it is the output that every actor has.
+// Keeps the first register of each actor: the output that every actor has.
 void drop_registers_without_readers(TaskGraph& graph) {
   std::vector<std::vector<bool>> read_by_someone;
   for (const ActorTemplate& actor : graph.actors) {

@@ -51,8 +51,8 @@ std::string free_name(const Items& items, std::string_view name) {
   return result;
 }
 
-/// Inserts `actor` at `index`. Increments the index of each later actor in everything that refers
-/// to actors. The reads of `actor` must use the old indices.
+/// Inserts `actor` at `index`, and updates all references to later actors. The reads of `actor`
+/// must use the old indices.
 void insert_actor(TaskGraph& graph, std::uint32_t index, ActorTemplate actor);
 
 /// Removes the actors for which `keep` (one entry per actor) is false, and all reads of them.

@@ -17,7 +17,7 @@ void keep_ranks_of(std::vector<ProgramStep>& steps, const RankSet& kept) {
   }
 }
 
-// Removes a read on ranks whose producer rank is removed.
+// Removes a read from ranks that are removed, and from ranks whose producer is on a removed rank.
 void keep_ranks_of(ReadTemplate& read, const RankSet& kept) {
   std::vector<std::uint32_t> ranks;
   for (const std::uint32_t rank : read.on) {
@@ -30,7 +30,7 @@ void keep_ranks_of(ReadTemplate& read, const RankSet& kept) {
   read.on = RankSet(std::move(ranks));
 }
 
-// Removes a call on ranks whose peer or root is removed.
+// Removes a step from the ranks on which one of its calls has a removed peer or root.
 void keep_calls_of(ActorTemplate& actor, const RankSet& kept) {
   if (!actor.step) return;
   for (const CallTemplate& call : actor.step->calls) {

@@ -45,7 +45,7 @@ inline bool aborts(Operation operation) {
   return operation == Operation::kAbort || operation == Operation::kRevoke;
 }
 
-/// Whether one rank gives or gets data that the other ranks do not.
+/// Whether one rank, the root, sends or receives data that the other ranks do not.
 inline bool has_root(Operation operation) {
   return operation == Operation::kBroadcast || operation == Operation::kGather ||
          operation == Operation::kReduce || operation == Operation::kScatter;

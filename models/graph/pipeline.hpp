@@ -160,9 +160,9 @@ struct Pipeline {
   friend bool operator==(const Pipeline&, const Pipeline&) = default;
 };
 
-/// Adds `pipeline` to `graph`, which has the same number of ranks: the programs of the thread
-/// `main`, and the streams and communicators that they need. Reports an error and returns false if
-/// no program has a thread `main`.
+/// Adds `pipeline` to `graph`, which has the same number of ranks: programs on the thread `main`,
+/// and the streams and communicators that they need. Reports an error and returns false if `main`
+/// launches by arrival, or if a collective names an unknown or unsuitable group.
 bool add_pipeline(Pipeline pipeline, TaskGraph& graph, Diagnostics& diagnostics);
 
 }  // namespace pipesim::models

@@ -25,7 +25,7 @@ struct FirstDifference {
   std::int64_t number = 0;  // number of the call, from 1
   std::vector<CallOfRanks> sides;
   std::int64_t mismatch = 0;         // number of the first mismatched call
-  std::vector<CallOfRanks> there{};  // the mismatched call, by its ranks, if it is a later call
+  std::vector<CallOfRanks> there{};  // sides of the mismatched call, if it is a later call
 };
 
 /// Ranks of a recorded script that raised or exited with an error in the same way.

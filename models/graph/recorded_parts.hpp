@@ -20,7 +20,8 @@ struct RecordedPart {
   OutsideText at;               // line of its first call; may be empty
 };
 
-/// The parts of each rank's training steps. A `Recorded` of a record also has this interface.
+/// The parts of each rank's training steps. The Recorded of a record also implements this
+/// interface.
 class RecordedParts {
  public:
   RecordedParts() = default;

@@ -33,8 +33,8 @@
 
 namespace pipesim::models {
 
-/// Ranks that communicate: one or more disjoint lists. A template that names a group means the list
-/// that contains its own rank.
+/// Ranks that communicate: one or more disjoint lists. A template that names a group refers to the
+/// list that contains the rank of the template.
 struct Group {
   std::string name;
   Place place;
@@ -352,12 +352,12 @@ struct CommunicatorTemplate {
   std::uint32_t stream = kNoIndex;  // stream of its calls in programs, by default
   bool on_host = false;             // whether its calls run on the host
   bool is_gloo = false;             // whether its calls follow gloo's rules
-  bool in_calls = false;  // whether calls of the host advance only while their ranks make some
+  bool in_calls = false;            // whether host calls advance only while their ranks make calls
   std::optional<std::int64_t> eager_bytes;            // maximum size of host sends that do not wait
   std::optional<std::int64_t> p2p_channels;           // NCCL's number; empty: from the cluster
   std::optional<std::int64_t> p2p_channels_per_peer;  // NCCL's number; empty: from the cluster
   bool registered = false;                 // whether sends use registered user buffers, not NCCL's
-  bool one_sided = false;                  // whether its sends are puts, its recvs waits for them
+  bool one_sided = false;                  // sends are puts, and recvs wait for signals
   std::int64_t ctas = 16;                  // CTAs (SMs) that each of its kernels holds
   std::optional<Algorithm> algorithm;      // algorithm of its calls; empty: the cluster's
   std::vector<std::uint32_t> over;         // links that it uses, in Cluster::links; empty: all
@@ -487,7 +487,7 @@ struct StepTemplate {
   bool only_cold = false;     // kSynchronize: whether it takes effect only in a cold run
   bool cooperative = false;   // kOp, kCalls: whether all CTAs start together
   std::uint32_t cluster = 1;  // kOp, kCalls: number of CTAs that start together, if not cooperative
-  Boxed<Expr> ctas;  // kOp, kCalls: number of CTAs; empty: kernels 0, calls the communicators'
+  Boxed<Expr> ctas;  // kOp, kCalls: number of CTAs; default: 0 or, for calls, the communicators'
   std::string dies;  // kWork: cause of death, if its rank dies here; else empty
   std::optional<std::int64_t> timeout_ns;  // timeout of a host step; 0: none
 

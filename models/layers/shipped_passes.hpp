@@ -1,4 +1,4 @@
-// One function per pass of this folder, defined in the file of the same name.
+// Functions that return the passes of this folder, each defined in the file of the same name.
 #pragma once
 
 #include "models/layers/pass.hpp"

@@ -13,7 +13,7 @@ namespace pipesim::models {
 struct TaskOptions {
   bool zeros_on_all_ranks = false;  // whether NaiveB2P gives the tensor to no rank of a group
   std::int64_t zeros_slots = 1;     // slots of each BoxingZeros
-  // Whether the edge to zeros names its tensor, as since OneFlow's #8052.
+  // Whether the edge to zeros names its tensor, as it does since OneFlow's #8052.
   bool partial_sums_name_tensor = true;
   // Whether to protect the memory that a chain shares, see add_chain_order().
   bool memory_guard = true;

@@ -40,7 +40,7 @@ class Balance {
     for (std::uint32_t actor = 0; actor < ops_.size(); ++actor) {
       if (ops_[actor] >= 0) queue_.push_back(actor);
     }
-    // The queue grows inside the loop, so no range-based loop.
+    // The queue grows inside the loop, which rules out a range-based loop.
     // NOLINTNEXTLINE(modernize-loop-convert)
     for (std::size_t at = 0; at < queue_.size(); ++at) {
       const std::uint32_t actor = queue_[at];
