@@ -11,8 +11,8 @@ Some answers depend on which rank comes first: `add` and `check` of a store, a r
 that two recordings give the same bytes. Threads other than a rank's main thread call one at a time,
 each when all threads wait.
 
-The broker needs torch only for reductions (`values.reduce`), and no processes: the launcher reads
-the pipes and calls `handle`.
+The broker needs torch only for reductions (`values.reduce`), and needs no processes: the launcher
+reads the pipes and calls `handle`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class _Meeting:
 
     def outcome(self, rank: int) -> Optional[m.Reply]:
         """Returns the reply to `rank`, or None if it has to wait. A reply that does not need the
-        calls of all members is the same after the last of them."""
+        calls of all members is the same before and after the last call."""
         own = self.calls[rank]
         if own.alone:
             return m.Reply(value=[b"" for _ in own.types])
@@ -380,8 +380,9 @@ class Broker:
         return m.Reply()  # a send has no result
 
     def _is_abandoned(self, asker: Asker) -> bool:
-        """Whether the thread waits at an exit or a destroy for a collective, and a member that takes
-        no part in it has ended, or has freed the group, and so has closed its connections."""
+        """Whether the thread waits, at an exit or a destroy, for a collective that a member will
+        never make: the member has ended or has freed the group, and so has closed its
+        connections."""
         need = self._waiting[asker]
         if not isinstance(need, m.Need) or not need.closes:
             return False
@@ -393,8 +394,8 @@ class Broker:
         return meeting.group if meeting is not None else ""
 
     def _lacks(self, rank: int, call: Optional[int]) -> set[int]:
-        """Returns the members that gloo's collective waits for on `rank`, and that have not made
-        it."""
+        """Returns the members that `rank` waits for in gloo's collective, and that have not made
+        the call."""
         meeting = self._meeting_of.get((rank, call or 0))
         return meeting.awaited(rank) - meeting.joined() if meeting is not None else set()
 

@@ -309,7 +309,7 @@ def parents(
 def _record(
     settings: Settings, function: Optional[Callable[[], object]], nursery: Optional[Nursery]
 ) -> tuple[int, Outcome]:
-    """Records once, and returns the status of `record_with` also."""
+    """Records once. Returns the status that `record_with` returns, and the outcome."""
     from pipesim.recorder import launcher
     from pipesim.recorder.report import is_empty, report
 

@@ -68,7 +68,7 @@ LOCAL = {
         _pybind11_conduit_v1_""".split(),
 }
 
-# Calls that raise, and the reason. docs/how-to/record.md lists them also.
+# Calls that raise, and the reason. docs/how-to/record.md also lists them.
 NOT_RECORDED = {
     "torch.distributed.rpc.init_rpc": "remote calls do not go through a process group",
     "torch.distributed.breakpoint": "it waits for a debugger's input",

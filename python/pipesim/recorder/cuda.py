@@ -477,7 +477,7 @@ def _replace_functions(cuda: Cuda, default: Stream) -> None:
         setattr(nccl, "version", lambda: version)
     for name, answer in {
         "_cuda_getDevice": lambda: cuda.current,
-        # c10d's logger needs the version, also while it reports an exception.
+        # c10d's logger needs the version, even while it reports an exception.
         "_nccl_version": lambda: version[0] << 32 | version[1] << 16 | version[2],
     }.items():
         setattr(torch._C, name, answer)

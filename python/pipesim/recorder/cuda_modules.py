@@ -66,7 +66,7 @@ def _keep_mode(module: Any, mode_on: ModeOn) -> None:
             setattr(type(dispatcher), name, on(getattr(type(dispatcher), name)))
 
     class Handlers(dict[Any, Any]):
-        """Custom handlers of ops, also of `loss_parallel`, which run with the mode on."""
+        """Custom handlers of ops, including those of `loss_parallel`. They run with the mode on."""
 
         def update(self, *args: Any, **kwargs: Any) -> None:
             super().update({op: on(handler) for op, handler in dict(*args, **kwargs).items()})

@@ -1,4 +1,4 @@
-"""Runs edited texts of source files in the place of the files, which stay as they are."""
+"""Runs edited source text in place of files. The files themselves do not change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run_script(path: str, code: types.CodeType) -> None:
 
 
 class Edits:
-    """Edited texts, by absolute path."""
+    """Edited source text, by absolute path."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = texts

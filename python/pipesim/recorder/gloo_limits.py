@@ -1,6 +1,6 @@
 """Calls that ProcessGroupGloo refuses, with gloo's error text.
 
-gloo checks some arguments in the call, which then raises and leaves no trace. Other faults it finds
+gloo checks some arguments in the call, which then raises and leaves no trace. It finds other faults
 only in the worker thread that runs a collective: the collective has its number in the group, but
 this rank never takes part in it, and its `wait` raises.
 
@@ -62,7 +62,7 @@ def fault_of_parts(tensor: torch.Tensor, splits: Optional[Sequence[int]], ranks:
 
 
 def fault_of_splits(to: Sequence[int], from_: Sequence[int], own: int) -> str:
-    """Returns the error of an all_to_all whose rank, number `own`, sends itself another size than
+    """Returns the error of an all_to_all in which member `own` sends itself a different size than
     it receives from itself, or ""."""
     if to[own] == from_[own]:
         return ""

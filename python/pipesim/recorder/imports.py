@@ -67,7 +67,7 @@ def _preload(settings: Settings) -> None:
 
 def needs_all(settings: Settings) -> bool:
     """Whether the script or its imports seem to need the slow half of torch. Always true for a
-    function, e.g. of a test: its process imports them once for many recordings."""
+    function, e.g. of a test: its process imports that half once for many recordings."""
     if not settings.script or settings.module:
         return True
     return _file_needs_all(Path(settings.script), settings.script_folder, set())

@@ -168,7 +168,8 @@ class Launcher:
 
     @contextlib.contextmanager
     def _own_folder(self) -> Iterator[None]:
-        """Lets the ranks of a replayed run work in a copy of the folder, as those of `explore`."""
+        """Lets the ranks of a replayed run work in a copy of the folder, like the ranks of
+        `explore`."""
         if self._settings.explore is None:
             yield
             return

@@ -192,7 +192,7 @@ def _install_in_queues() -> None:
 
 
 def _take_item(use: Use) -> None:
-    """Notes that the calls of this thread follow the order of a queue's items. The main thread
-    mostly collects results, in any order."""
+    """Notes that the calls of this thread follow the order of a queue's items. Ignores the main
+    thread, which usually collects results, in any order."""
     if threads.path():
         _own.queues.add(use)

@@ -36,8 +36,8 @@ class Init:
 
 @dataclasses.dataclass
 class Collective:
-    """The `number`-th collective of `group`. Communicator inits and store barriers are collectives
-    also."""
+    """The `number`-th collective of `group`. Communicator inits and store barriers are also
+    collectives."""
 
     call: int  # number of the call in the rank, which `Need` refers to
     group: str
@@ -121,8 +121,8 @@ class Turn(Question):
 @dataclasses.dataclass
 class Choice(Question):
     """A question that only an exploration asks: which of the options is the answer? The first is
-    the usual one. `late`: the last option ends a wait. `objects`: what the answer depends on, or
-    changes: names, each with "read", "write" or "add" (to a folder)."""
+    the usual one. `late`: the last option ends a wait. `objects`: the names that the answer depends
+    on or changes, each with "read", "write" or "add" (to a folder)."""
 
     kind: str
     about: str
@@ -182,5 +182,5 @@ class Reply:
 
 @dataclasses.dataclass
 class Fork:
-    """A request to a rank that waits for a reply: it forks a copy of itself, which goes on with the
-    pipe that follows the request. The rank itself waits on."""
+    """A request to a rank that waits for a reply. The rank forks a copy of itself, which continues
+    with the pipe that follows the request. The rank itself keeps waiting."""

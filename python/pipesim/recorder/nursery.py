@@ -97,7 +97,7 @@ def _serve(connection: Connection, failure: Optional[BaseException]) -> None:
             request = json.loads(connection.recv_bytes())
         except EOFError:
             return
-        if failure is not None:  # if the launcher's import fails also, it sends no request
+        if failure is not None:  # if the launcher's import also fails, it sends no request
             raise failure
         ends = {
             int(rank): Connection(reduction.recv_handle(connection)) for rank in request["ranks"]

@@ -31,7 +31,7 @@ from pipesim.recorder.two_backends import TwoBackendsGroup
 from pipesim.recorder.works import Group
 
 _WORLD = "pipesim:world"
-_SHORTEST_DEFAULT = datetime.timedelta(minutes=10)  # of the backends' timeouts
+_SHORTEST_DEFAULT = datetime.timedelta(minutes=10)  # of the backends' default timeouts
 _KINDS_OF_NCCL = ("nccl2", "nccl-legacy", "nccl-lazy")
 
 
@@ -100,8 +100,8 @@ def _replace_backends(recorder: RankRecorder) -> None:
         return Backend(name, (), {"__new__": new, "Options": Options})
 
     def create(given: Any, options: Any = None) -> RecordingGroup:
-        """Makes a group, as the creator of a backend in 2.14 and later, where gloo and NCCL have
-        creators also."""
+        """Makes a group, as the creator of a backend does. In 2.14 and later, gloo and NCCL also
+        have creators."""
         options = options if isinstance(options, Options) else Options()
         options._timeout = given.timeout
         return make("a group", given.store, given.group_rank, given.group_size, options)
@@ -136,7 +136,7 @@ def _independent_group(
     recorder: RankRecorder, name: str, store: Any, rank: int, size: int, options: Options
 ) -> RecordingGroup:
     """Makes a group outside new_group, as `_dist2` does. Raises NotRecorded unless all ranks are
-    members: which ranks a smaller group has is unknown."""
+    members: the ranks of a smaller group are unknown."""
     if (rank, size) != (recorder.rank, recorder.world):
         raise NotRecorded(
             f"{name}(...) of {size} ranks", "which ranks of the job they are is unknown"
@@ -260,7 +260,8 @@ def _replace_groups(recorder: RankRecorder) -> None:
         return made
 
     def _store_based_barrier(rank: int, store: Any, *args: Any, **kwargs: Any) -> None:
-        """Waits for all ranks of the job, also outside the new group, as new_group does in 1.13."""
+        """Waits for all ranks of the job, including ranks outside the new group, as new_group does
+        in 1.13."""
         last = recorder.file.last
         if last is not None and "new_group" in last:
             last["store_barrier"] = True
@@ -378,7 +379,7 @@ def _splitter(
         members = [[parent.group.ranks[rank] for rank in ranks] for ranks in splits]
         own = next((ranks for ranks in members if recorder.rank in ranks), None)
         desc = group_desc or ""
-        if own is None:  # ncclCommSplit waits for ranks outside the new groups also
+        if own is None:  # ncclCommSplit also waits for ranks outside the new groups
             if members:
                 define(members[0], parent.group, desc)
             return None

@@ -360,7 +360,7 @@ class RecordingGroup(dist.ProcessGroup):
     def monitored_barrier(
         self, timeout: Optional[timedelta] = None, wait_all_ranks: bool = False
     ) -> None:
-        """Records gloo's messages with rank 0. Their tags are two numbers of the group's
+        """Records gloo's sends and recvs with rank 0. Their tags are two numbers of the group's
         collectives, which gloo counts from 0."""
         there = self._recorder.skip_numbers(self.group, 2) - 1
         back = there + 1
@@ -451,8 +451,8 @@ class RecordingGroup(dist.ProcessGroup):
                 )
 
     def _channel(self, tag: int) -> tuple[Any, ...]:
-        """Returns the channel of a message: messages of one channel match in order. NCCL has no
-        tags."""
+        """Returns the channel of a send or recv. Sends and recvs of one channel match in order.
+        NCCL has no tags."""
         return (self.group.key, None if self._on_device() else tag)
 
     def _on_device(self) -> bool:
@@ -537,7 +537,7 @@ class RecordingGroup(dist.ProcessGroup):
                 entry.update(to=list(to), **{"from": list(from_)})
             if self._is_gloo() and self._is_on_device(inputs or outputs):
                 entry["on_device"] = True
-            # gloo does not compare types, nor the sizes of the messages that implement a call.
+            # gloo does not compare types, nor the sizes of the transfers that implement a call.
             messages = ("broadcast", "gather", "scatter", "all_to_all")
             gloo_sizes = self._is_gloo() and op in messages
             compared = 0 if op == "all_to_all" or gloo_sizes else given
@@ -611,7 +611,7 @@ def _put(op: str, inputs: list[Tensors], outputs: list[Tensors], value: m.Parts)
 
 def _refuse_what_is_not_recorded() -> None:
     """Adds methods that raise NotRecorded for the methods of torch's groups that RecordingGroup
-    lacks, also methods of later versions."""
+    lacks, including methods of later versions."""
     backend = getattr(torch._C._distributed_c10d, "Backend", dist.ProcessGroup)
     names = {*dir(dist.ProcessGroup), *dir(backend)} - set(vars(RecordingGroup))
     for name in undecided("ProcessGroup", sorted(names)):

@@ -45,7 +45,7 @@ class RankFile:
         self._places: dict[Place, str] = {}
         self.count = 0
         self.content = b""  # the whole file after its end, if it is kept in memory
-        self.tracer: Optional[Tracer] = None  # gets each entry and definition also
+        self.tracer: Optional[Tracer] = None  # also gets each entry and definition
         self._append({"record": 1, "rank": rank, "world": world}, None)
         self._write()
 
@@ -142,7 +142,7 @@ class RankFile:
         return copy
 
     def attach(self, copy: int) -> None:
-        """Goes on in a copy of the file."""
+        """Continues in a copy of the file."""
         os.close(self._fd)
         self._fd = copy
 
@@ -180,7 +180,7 @@ class RankFile:
 
 
 def _text(entry: Entry) -> bytes:
-    """Returns the line of an entry. Names of files and texts of the script can hold bytes that are
-    not valid UTF-8; the line has "?" instead."""
+    """Returns the line of an entry. Names of files and strings of the script can contain bytes that
+    are not valid UTF-8; the line has "?" instead."""
     text = json.dumps(entry, separators=(",", ":"), ensure_ascii=False) + "\n"
     return text.encode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""The recorder of one rank: hooks in torch call it, and it writes entries and asks the broker."""
+"""The recorder of one rank. Hooks in torch call it; it writes entries and asks the broker."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ _CLOSED = "Application timeout caused pair closure"
 
 _LOCK_ORDER = "threads share a lock, a queue or a client of the store, and call meanwhile"
 
-# Maximum number of entries after a made-up value, after which `while not all_done:` may never end.
+# Maximum number of entries after a made-up value: with such a value, `while not all_done:` may
+# never end.
 _MAX_ENTRIES_AFTER_MADE_UP = 100_000
 
 
@@ -61,7 +62,8 @@ class Ended(SystemExit):
 
 
 def _has_no_future(call: Pending) -> bool:
-    """Whether gloo's Work of the call has no future, by which torch knows that it is done."""
+    """Whether gloo's Work for the call has no future, so torch cannot ask whether the call is
+    done."""
     return call.is_message or call.entry["call"] == "reduce_scatter"
 
 
@@ -139,7 +141,7 @@ class RankRecorder:
         self._batches = 0
         self._steps = 0
         self._noted: set[str] = set()
-        self._closed: set[str] = set()  # gloo groups in which a wait for a message has timed out
+        self._closed: set[str] = set()  # gloo groups in which a send or recv has timed out
         self._failed: dict[int, _Failed] = {}  # by id() of the Work
         self._made_up_at: Optional[int] = None  # number of entries before the first made-up value
 
@@ -219,7 +221,7 @@ class RankRecorder:
         return all(map(threads.is_helper, threads.others()))
 
     def _record_dropped(self) -> None:
-        """Records the Works of messages that Python has collected before any wait for them."""
+        """Records the Works of sends and recvs that Python collected before any wait for them."""
         while self._dropped:
             pending, place = self._dropped.pop(0)
             self.file.add({"drop": pending.work}, place)
@@ -320,13 +322,13 @@ class RankRecorder:
         message to the broker. The Work is made from a future, because DDP's reducer asks it for the
         future. `caller` is the frame that called the group. If it is code of torch except
         distributed_c10d.py, the call came from C++, which waits at once, except for the buckets of
-        a backward. `error`: what its wait raises, once the call is done.
+        a backward. `error`: the text of the error that the wait raises once the call is done.
         """
         filename = caller.f_code.co_filename
         native = calls_from_cpp(filename)
         is_message = entry["call"] in ("send", "recv")
         if group.id in self._closed:
-            # gloo's message raises at once, a collective in its wait.
+            # gloo raises at once for a send or recv, and in the wait for a collective.
             return self._failed_work(_CLOSED, raises=is_message or native)
         with self.turn():
             self._calls += 1
@@ -365,7 +367,7 @@ class RankRecorder:
         self, group: Group, error: str, caller: FrameType
     ) -> torch._C._distributed_c10d.Work:
         """Counts a collective that fails in gloo's worker thread, without an entry: the next call
-        has the next number, and other ranks wait for this one forever."""
+        has the next number, and other ranks wait for the failed call forever."""
         self.skip_numbers(group, 1)
         return self._failed_work(error, raises=calls_from_cpp(caller.f_code.co_filename))
 
@@ -387,8 +389,8 @@ class RankRecorder:
         return handle
 
     def _remember(self, handle: Any, pending: Pending) -> None:
-        """Keeps the call of a Work as long as the Work lives. gloo cancels a message whose Work is
-        collected before the message is done."""
+        """Keeps the call of a Work as long as the Work lives. gloo cancels a send or recv whose
+        Work is collected before it is done."""
         key = pending.key
 
         def collected(_: Any) -> None:
@@ -399,7 +401,7 @@ class RankRecorder:
         self._works_known[key] = KnownWork(weakref.ref(handle, collected), pending)
 
     def start_coalescing(self) -> None:
-        """Starts to coalesce: NCCL makes one call of all calls until `end_coalescing`."""
+        """Starts coalescing: NCCL merges all calls until `end_coalescing` into one call."""
         self._coalescing = []
         self._batch_of_coalescing = self.batch is None
         if self._batch_of_coalescing:
@@ -453,7 +455,7 @@ class RankRecorder:
             elif known.pending.error:
                 raise RuntimeError(known.pending.error)
             elif known.waited and known.pending.gloo and known.pending.is_message:
-                # The first wait has consumed the message; gloo waits for another message.
+                # The first wait has consumed the transfer; gloo waits for another one.
                 self._wait_in({"wait": known.pending.work}, m.Need(None, False, seconds))
                 self._raise_timed_out(known.pending, seconds)
             return
@@ -469,7 +471,8 @@ class RankRecorder:
 
     def poll(self, work: Any, caller: FrameType) -> bool:
         """Implements `Work.is_completed`. The answer depends on time, so the verdict rests on it.
-        But gloo always answers False for a reduce_scatter, and for a message before its wait."""
+        But gloo always answers False for a reduce_scatter, and for a send or recv before its
+        wait."""
         known = self._works_known.get(id(work))
         pending = self._pending.get(id(work))
         if pending is None and id(work) in self._coalesced:
@@ -592,8 +595,8 @@ class RankRecorder:
                     self._raise_timed_out(pending, seconds)
 
     def _raise_timed_out(self, pending: Pending, seconds: Optional[float]) -> NoReturn:
-        """Raises gloo's error for a wait that timed out. If it was a wait for a message, gloo
-        closes the rank's connections in the group."""
+        """Raises gloo's error for a wait that timed out. If the call is a send or recv, gloo closes
+        the rank's connections in the group."""
         if pending.gloo and pending.is_message:
             self._closed.add(pending.entry["g"])
         raise self.free.as_answer(RuntimeError(timed_out(pending, seconds)))
@@ -659,8 +662,8 @@ class RankRecorder:
         return reply
 
     def source_of(self, work: Any) -> int:
-        """Returns the job's rank that sent the message of this Work's recv, or -1 if it is unknown.
-        Only recvs from any source are known, after their wait."""
+        """Returns the rank, in the job, that sent the data of this Work's recv; -1 if it is
+        unknown. Only recvs from any source are known, after their wait."""
         known = self._works_known.get(id(work))
         is_known = known is not None and known.waited and "any" in known.pending.entry
         return int(known.pending.entry["peer"]) if known is not None and is_known else -1
@@ -804,13 +807,13 @@ class RankRecorder:
         if not unwind:
             self.leave()
         if threading.current_thread() is not threading.main_thread():
-            # Makes the main thread unwind also, with the signal that the launcher uses.
+            # Also makes the main thread unwind, with the signal that the launcher uses.
             os.kill(self.pid, signal.SIGUSR1)
         leave_script()
 
     def stop(self, entry: Entry, place: Optional[Place]) -> None:
-        """Ends the record, on a call by a signal handler in the main thread. If the signal comes
-        during a turn, the record ends after the turn."""
+        """Ends the record. A signal handler in the main thread calls this method. If the signal
+        comes during a turn, the record ends after the turn."""
         if self.ended:
             leave_script()
         if self._in_turn:
@@ -845,7 +848,7 @@ class RankRecorder:
         exit_process(0)
 
     def ask(self, question: m.Question) -> m.Reply:
-        """Asks what only an exploration asks."""
+        """Asks a question that only an exploration asks."""
         with self.turn():
             pass
         return self._ask(question)
@@ -922,7 +925,8 @@ class RankRecorder:
             self._fork()
 
     def _fork(self) -> None:
-        """Starts a copy of this rank, which goes on with another pipe. Only this thread exists."""
+        """Starts a copy of this rank, which continues with another pipe. The rank has no other
+        thread."""
         pipe = Connection(reduction.recv_handle(self._connection))
         file = self.file.copy_memory()
         self._copies = [pid for pid in self._copies if os.waitpid(pid, os.WNOHANG) == (0, 0)]

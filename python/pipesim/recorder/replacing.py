@@ -1,4 +1,4 @@
-"""Replacing functions of torch, for the recorder and for attach."""
+"""Replaces functions of torch, for the recorder and for attach."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Settings:
     preload: tuple[str, ...] = ()  # modules that the parents import before they fork
     progress: bool = False  # show a progress line on the terminal
     trace: Optional[tuple[str, ...]] = None  # trace the user's code, and these installed files
-    edits: tuple[tuple[str, str], ...] = ()  # texts to run in the place of files, by absolute path
+    edits: tuple[tuple[str, str], ...] = ()  # source text to run instead of files, by absolute path
     variation: int = 0  # other random seeds and, if not 0, delays before reads of a clock
     # Kinds of free answers that the broker decides, for `pipesim explore`; None: all as they come.
     explore: Optional[tuple[str, ...]] = None

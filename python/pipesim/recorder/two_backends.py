@@ -1,7 +1,7 @@
 """A group with two backends, such as `cpu:gloo,cuda:nccl`.
 
 The group has two independent communicators, each with its own sequence numbers. The device of the
-first tensor selects the communicator of a call; for a barrier, its options do.
+first tensor selects the communicator of a call; the options of a barrier select the barrier's.
 """
 
 from __future__ import annotations

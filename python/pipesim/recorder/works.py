@@ -46,7 +46,7 @@ class Pending:
     thread: tuple[int, ...]  # path of the calling thread
     key: int  # id() of the Work
     gloo: bool = False  # the Work follows gloo's rules
-    error: str = ""  # what its wait raises once the call is done
+    error: str = ""  # text of the error that the wait raises once the call is done
     native: bool = False  # the call comes from C++, which waits for the future
     future_taken: bool = False
     handle: Any = None  # the Work: this reference keeps it alive until the wait
@@ -67,7 +67,7 @@ class KnownWork:
 
 @dataclasses.dataclass
 class Coalesced:
-    """Calls that share one Work in torch 2.x, e.g. a batch of messages on GPUs."""
+    """Calls that share one Work in torch 2.x, e.g. a batch of sends and recvs on GPUs."""
 
     calls: list[Pending]
     future: torch.futures.Future[Any]
