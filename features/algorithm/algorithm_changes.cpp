@@ -86,8 +86,8 @@ class Changes {
     }
     if (!report_.hang) return;
     try_hasdep();
-    // If a step is stuck in the cycle, a later step of the same thread block in the other direction
-    // can come first. Tries this in all stuck thread blocks together, then in each alone.
+    // Tries to move a later step in the other direction before the stuck step of a thread block: in
+    // all stuck thread blocks together, then in each alone.
     std::vector<AlgoStepRef> stuck;
     for (const Wait& wait : report_.hang->explanation.cycle) {
       if (const auto ref = stuck_step(wait.from.op)) stuck.push_back(*ref);
@@ -259,7 +259,7 @@ class Changes {
     return id;
   }
 
-  // Tries to remove the wait.
+  // Tries to remove the wait at `ref`.
   void try_wait(const AlgoStepRef& ref) {
     const AlgoStep& wait = step(ref);
     attempt("without " + step_name_of(ref) + " (" + std::string(step_name(wait.kind)) + ")",
@@ -280,7 +280,7 @@ class Changes {
     }
   }
 
-  // Tries the number of thread blocks that reach the barrier as the number that it waits for.
+  // Tries to make the barrier wait for the number of thread blocks that reach it.
   void try_barrier(const AlgoStepRef& ref) {
     const std::uint32_t barrier = step(ref).barrier;
     const auto is_same = [&](const AlgoStep& of) {
@@ -330,13 +330,13 @@ class Changes {
         [&](CollectiveAlgorithm& changed, VerifyOptions&) { split_steps(changed, per_slot); });
   }
 
-  // An added dependency: `second` comes after `first`, on one rank.
+  // An added dependency: `second` waits for `first` on the same rank.
   struct Order {
     AlgoStepRef first, second;
   };
 
-  // Tries added dependencies, in both directions for each race: the file does not show which of two
-  // racing steps should come first.
+  // Tries to add dependencies, in both directions for each race: the file does not show which of
+  // two racing steps should come first.
   void try_dependencies() {
     std::vector<Order> orders;
     tries_ = 0;
@@ -375,7 +375,7 @@ class Changes {
     return false;
   }
 
-  // Tries added `nop`s. In MSCCL++, a `nop` orders the threads of a block: reads after a wait, and
+  // Tries to add `nop`s. In MSCCL++, a `nop` orders the threads of a block: reads after a wait, and
   // a signal after a write.
   void try_nops() {
     std::vector<std::string> added;

@@ -43,7 +43,8 @@ bool in_turn(const AlgoStep& first, const AlgoStep& second, std::uint32_t most) 
          sends(first.kind) != sends(second.kind);
 }
 
-// Splits steps into pieces. `place` gets, for each old step, the index of its last piece.
+// Splits steps into pieces of at most `most` chunks. Sets `place` to the index of the last piece of
+// each old step.
 std::vector<AlgoStep> split_block(const std::vector<AlgoStep>& old, std::uint32_t most,
                                   std::vector<std::uint32_t>& place) {
   std::vector<AlgoStep> steps;

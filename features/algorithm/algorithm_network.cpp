@@ -10,7 +10,8 @@
 namespace pipesim::models {
 namespace {
 
-// Returns the number of chunks that the collective needs; 0 for kOther, whose number is unknown.
+// Returns the number of chunks that the collective needs in a rank's `buffer`; 0 for kOther, whose
+// number is unknown.
 std::uint32_t needed_chunks(const CollectiveAlgorithm& algorithm, AlgoBuffer buffer) {
   const std::uint32_t all = algorithm.chunks_per_loop;
   const auto ranks = static_cast<std::uint32_t>(std::max<std::size_t>(1, algorithm.ranks.size()));
@@ -59,7 +60,8 @@ Layout layout_of(const CollectiveAlgorithm& algorithm, bool in_place, std::uint3
   return layout;
 }
 
-// Returns a number of parts per chunk with which all ranges of all steps begin and end on a part.
+// Returns a number of parts per chunk such that all ranges of all steps begin and end at the
+// boundary of a part.
 std::uint32_t chunk_parts(const CollectiveAlgorithm& algorithm) {
   std::uint64_t parts = 1;
   bool pipeline = false;

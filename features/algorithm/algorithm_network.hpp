@@ -31,7 +31,7 @@ struct AlgoCounter {
   // Index of the object that is counted, by `kind`: a connection, a channel in
   // CollectiveAlgorithm::channels, a thread block, a semaphore, a barrier or a cell.
   std::uint32_t channel = 0;
-  // Whether several thread blocks take from it, so that their order can matter.
+  // Whether several thread blocks take from the counter, so that their order can matter.
   bool contested = false;
 };
 
@@ -42,8 +42,8 @@ struct AlgoNeed {
   std::uint32_t count = 0;
 };
 
-/// A move, which sets all cells that it writes to the sum of the cells that it reads, added in
-/// order. A switch chooses its own order, which is one order for all ranks.
+/// A move sets all cells that it writes to the sum of the cells that it reads, added in this order.
+/// A switch adds in its own order, which is the same for all ranks.
 struct AlgoMove {
   std::uint32_t reads_begin = 0;
   std::uint32_t writes_begin = 0;
@@ -120,8 +120,8 @@ std::uint32_t cell_of(const CollectiveAlgorithm& algorithm, const AlgoMemory& me
                       std::uint32_t rank, AlgoBuffer buffer, std::uint32_t index,
                       std::uint32_t part);
 
-/// The description of a cell by describe_cell(), the reverse of cell_of(), except for cells of
-/// messages. `packet`: the cell holds packets of the scratch buffer (in either half).
+/// A description of a cell that belongs to a buffer. describe_cell() is the reverse of cell_of().
+/// `packet`: whether the cell holds packets of the scratch buffer (in either half).
 struct AlgoCell {
   std::uint32_t rank = 0;
   AlgoBuffer buffer = AlgoBuffer::kInput;
@@ -149,8 +149,8 @@ inline constexpr std::uint32_t kMaxChunkParts = 5040;
 inline constexpr std::uint32_t kMaxAlgoNodes = 2'000'000;
 inline constexpr std::uint32_t kMaxAlgoCells = 20'000'000;
 
-/// Builds the network of one use of `algorithm`, which the readers have checked. Throws
-/// std::length_error if the network exceeds the limits above.
+/// Builds the network of `algorithm`, which a reader has checked. Throws std::length_error if the
+/// network exceeds the limits above.
 AlgoNetwork build_network(const CollectiveAlgorithm& algorithm, const AlgoNetworkOptions& options);
 
 /// Number of slots that never blocks a send.
@@ -163,11 +163,11 @@ struct AlgoRun {
   std::vector<std::uint32_t> counts;  // value of each counter
 };
 
-/// Runs `network` in one order. Linear in nodes, needs and posts.
+/// Runs `network` in one order, in time linear in its nodes, needs and posts.
 AlgoRun run_network(const AlgoNetwork& network, std::uint32_t slots);
 
-/// The result of search_orders(), which searches a network with contested counters for an order
-/// that hangs, by trying all orders in which thread blocks can take from these counters.
+/// The result of search_orders(). It searches a network with contested counters for an order that
+/// hangs: it tries all orders in which thread blocks can take from these counters.
 enum class AlgoSearch : std::uint8_t { kNone, kHangs, kGaveUp };
 struct AlgoSearchResult {
   AlgoSearch found = AlgoSearch::kNone;

@@ -65,8 +65,8 @@ class EdgeFinder {
     if (options_.relaxed || !network_.nodes[node].relaxed) from.push_back(node);
   }
 
-  // Adds the edges of a counter that several blocks raise. A raise of one block comes before the
-  // wait for certain if all raises of the other blocks together are too few.
+  // Adds the edges of a counter that several blocks raise. A raise of one block certainly precedes
+  // the wait if the raises of all other blocks together are too few.
   void add_of_several(std::uint32_t count, std::uint32_t waiter,
                       const std::vector<std::uint32_t>& all,
                       std::vector<std::uint32_t>& from) const {

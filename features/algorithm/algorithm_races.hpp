@@ -21,7 +21,7 @@ struct AlgoRace {
 struct AlgoRaceOptions {
   // Number of slots per connection; a send comes after the receive that frees its slot.
   std::uint32_t slots = kUnlimitedSlots;
-  bool relaxed = true;  // whether signals without memory order count
+  bool relaxed = true;  // whether signals without memory order count as order
   bool reads_after_writes_only = false;
 };
 

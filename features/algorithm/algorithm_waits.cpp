@@ -59,7 +59,7 @@ class HangExplainer {
       waits_.nodes.push_back({WaitNodeKind::kOp, sim::ActorId{run_.next[block]}, 0,
                               sim::RankId{network_.blocks[block].rank}});
     }
-    // If no remaining node raises a counter, the wait ends at the rank that should raise it.
+    // If no remaining node raises a counter, its waits lead to the rank that should raise it.
     for (std::uint32_t block = 0; block < network_.block_count(); ++block) {
       if (!stuck(block)) continue;
       for (const AlgoNeed& need : unmet(block)) {

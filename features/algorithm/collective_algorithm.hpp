@@ -136,7 +136,7 @@ struct AlgoStep {
   // MSCCL++
   std::vector<AlgoChannelId> channels;  // channels of the rank itself
   bool port = false;       // whether a proxy does the step instead of the block's threads
-  std::uint32_t part = 0;  // tbg_info: number of the part of each range that this block does
+  std::uint32_t part = 0;  // tbg_info: index of this block's part of each range
   std::uint32_t parts = 1;
   std::uint32_t barrier = 0;
   std::uint32_t barrier_blocks = 0;
@@ -223,7 +223,7 @@ std::uint64_t smallest_message(const CollectiveAlgorithm& algorithm, std::uint32
 /// Returns the name of a protocol: "Simple".
 std::string_view protocol_name(AlgoProtocol protocol);
 
-/// Returns a step of `rank` as reports show it: "rcs i[3]", "put i[0..2) to rank 1 s[4..6)".
+/// Describes a step of `rank` for reports: "rcs i[3]", "put i[0..2) to rank 1 s[4..6)".
 std::string step_text(const CollectiveAlgorithm& algorithm, std::uint32_t rank,
                       const AlgoStep& step);
 

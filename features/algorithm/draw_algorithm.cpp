@@ -61,7 +61,8 @@ class AlgorithmPicture {
   }
 
  private:
-  // Assigns a column to each node. A completed node is to the right of all nodes before it.
+  // Assigns a column to each node. A completed node is to the right of all nodes that must precede
+  // it.
   void find_columns() {
     const models::AlgoEdges edges = models::find_edges(network_);
     column_.assign(network_.node_count(), 0);

@@ -14,8 +14,8 @@ namespace pipesim::viz {
 inline constexpr std::size_t kMaxDrawnSteps = 20'000;
 
 /// Draws one lane per rank with one row per thread block. A step is a box in the color of its first
-/// chunk. Its column is the length of the longest chain of earlier steps. Steps that `run` did not
-/// do are hatched. Throws DrawingError if there are more than kMaxDrawnSteps steps.
+/// chunk. Its column is the length of the longest chain of steps before it. Steps that `run` did
+/// not reach are hatched. Throws DrawingError if there are more than kMaxDrawnSteps steps.
 Scene draw_algorithm(const models::CollectiveAlgorithm& algorithm,
                      const models::AlgoNetwork& network, const models::AlgoRun& run,
                      const std::string& title);

@@ -10,7 +10,7 @@
 namespace pipesim::models {
 namespace {
 
-// The most adjacent `re` that RCCL and microsoft/msccl fuse (MSCCL_MAX_REDUCE_FUSION).
+// Maximum number of adjacent `re` that RCCL and microsoft/msccl fuse (MSCCL_MAX_REDUCE_FUSION).
 constexpr std::uint32_t kMaxFusedReductions = 16;
 
 class MscclNetwork {

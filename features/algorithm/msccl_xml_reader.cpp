@@ -1,4 +1,4 @@
-// Reads MSCCL's XML. Messages describe the effects of mistakes on the parsers of RCCL
+// Reads MSCCL's XML. Error messages describe the effects of mistakes on the parsers of RCCL
 // (src/misc/msccl/msccl_parser.cc of ROCm/rccl) and of microsoft/msccl (src/graph/topo.cc).
 #include <algorithm>
 #include <limits>
@@ -48,8 +48,8 @@ struct XmlPosition {
   std::int64_t byte;    // byte position, from 0; -1 if unknown
 };
 
-// Returns the beginning of the current event. Newer versions of Expat deprecate the functions of
-// version 2.5 in favor of 64-bit ones.
+// Returns the position at which the current event begins. Newer versions of Expat deprecate the
+// functions of version 2.5 in favor of 64-bit ones.
 template <typename Parser>
 XmlPosition position_of(Parser parser) {
   const auto position = [](auto line, auto column, auto byte) {
@@ -86,7 +86,7 @@ class MscclXmlReader {
  private:
   using Attributes = const XML_Char**;
 
-  // Parses the text in parts, because expat counts in int.
+  // Parses the text in parts, because Expat takes sizes as int.
   void parse() {
     constexpr std::size_t kPart = std::size_t{1} << 20;
     std::size_t at = 0;
@@ -112,8 +112,8 @@ class MscclXmlReader {
   static void XMLCALL on_end(void* self, const XML_Char* /*name*/) {
     static_cast<MscclXmlReader*>(self)->end();
   }
-  // Rejects document types: algorithm files need no entities, and entities can blow up a small
-  // file.
+  // Rejects document types: algorithm files need no entities, and entities can make a small file
+  // expand to a huge one.
   static void XMLCALL on_doctype(void* self, const XML_Char* /*name*/, const XML_Char* /*system*/,
                                  const XML_Char* /*public_id*/, int /*has_subset*/) {
     auto& reader = *static_cast<MscclXmlReader*>(self);
@@ -130,7 +130,7 @@ class MscclXmlReader {
     return diagnostics_.error(place, code, std::move(message));
   }
 
-  // Returns the beginning of the current element.
+  // Returns the place at which the current element begins.
   Place here() const {
     const XmlPosition position = position_of(parser_);
     return {static_cast<std::uint32_t>(position.line),
@@ -216,7 +216,7 @@ class MscclXmlReader {
     return nullptr;
   }
 
-  // Returns a required attribute, or an empty text after an error.
+  // Returns a required attribute, or an empty string after an error.
   std::string_view text(const char* name) {
     const char* value = find(name);
     if (value != nullptr) return value;
@@ -432,7 +432,8 @@ class MscclXmlReader {
       open_dependencies_ = open_dependencies_ || on_block >= 0;
       return;
     }
-    // A `re` that is fused with the previous `re` takes no dependencies, and is not checked.
+    // A `re` that is fused with the previous `re` does not take the dependencies of `nop`s before
+    // it, so it is not checked.
     const auto before =
         std::find_if(block.steps.rbegin(), block.steps.rend(),
                      [](const AlgoStep& of) { return of.kind != AlgoStepKind::kNop; });

@@ -231,7 +231,7 @@ class MscclppNetwork {
     }
   }
 
-  // Copies source i to target i. With a port, the signaling threads copy.
+  // Adds the copies of each source i to target i. With a port, the signaling threads copy.
   void add_pairs(const AlgoStep& step, std::uint32_t index) {
     const bool packets = step.kind == Kind::kPutPackets;
     if (step.port) {
@@ -267,7 +267,7 @@ class MscclppNetwork {
     return step.sources[std::min(i, step.sources.size() - 1)];
   }
 
-  // Sets all targets to the sum of the sources.
+  // Adds the moves that set all targets to the sum of the sources.
   void add_sum(const AlgoStep& step, std::uint32_t index) {
     const bool own_is_last =
         step.kind >= Kind::kReducePackets && step.kind <= Kind::kReduceCopySendPackets;

@@ -1,5 +1,5 @@
-// Reads MSCCL++'s execution plans. Messages describe the effects of mistakes on the executor of
-// microsoft/mscclpp 1f5f065 (src/core/executor/execution_plan.cc).
+// Reads MSCCL++'s execution plans. Error messages describe the effects of mistakes on the executor
+// of microsoft/mscclpp 1f5f065 (src/core/executor/execution_plan.cc).
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -263,8 +263,9 @@ class PlanReader {
     }
   }
 
-  // Connects channels: the k-th channel from a to b belongs to the k-th channel of its type from b
-  // to a. Also derives the collective's number of chunks from the chunks of all ranks.
+  // Connects channels: the k-th channel from a to b and the k-th channel of its type from b to a
+  // are the two directions of one channel. Also derives the collective's number of chunks from the
+  // chunks of all ranks.
   void connect() {
     std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, std::vector<AlgoChannelId>> between;
     for (AlgoChannelId id = 0; id < algorithm_.channels.size(); ++id) {

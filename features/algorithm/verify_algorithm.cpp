@@ -103,8 +103,8 @@ class Verifier {
     report_.steps_done = report_.hang->explanation.ops_done;
   }
 
-  // Returns the fewest slots without a hang, by bisection: a run with more slots does at least as
-  // much.
+  // Returns the smallest number of slots without a hang, by bisection: with more slots, a run gets
+  // at least as far.
   static std::uint32_t slots_needed(const AlgoNetwork& network) {
     std::uint32_t low = 1;
     std::uint32_t high = 1;
@@ -232,8 +232,8 @@ class Verifier {
   void ask_about_data(bool in_place) {
     AlgoNetworkOptions options;
     options.in_place = in_place;
-    // The smallest pieces order the least. If sizes differ, small pieces may not match at all; then
-    // whole steps are used.
+    // The smallest pieces impose the least order. If sizes differ, small pieces may not match at
+    // all; then whole steps are used.
     options.chunks_per_slot = least_per_slot_;
     AlgoNetwork network = build_network(algorithm_, options);
     AlgoRun run = run_network(network, kUnlimitedSlots);

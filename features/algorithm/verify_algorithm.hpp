@@ -25,7 +25,7 @@ struct VerifyOptions {
   std::uint64_t max_states = 100'000;
 };
 
-/// The verdict: the first of these that holds.
+/// The verdict: the first fault in this list that the algorithm has; kCorrect if it has none.
 enum class AlgoVerdict : std::uint8_t {
   kCorrect,
   kDeadlock,       // hangs with its own number of slots
@@ -93,7 +93,7 @@ struct LeftOver {
   AlgoStepRef sender, receiver;
 };
 
-/// An output chunk with a result other than the collective's.
+/// An output chunk whose result is not the collective's.
 struct WrongChunk {
   std::uint32_t rank = 0, chunk = 0;
   bool unwritten = false;           // whether a part of the chunk was never written
@@ -107,7 +107,7 @@ struct WrongChunk {
 struct DifferentSum {
   std::uint32_t chunk = 0;
   std::uint32_t first_rank = 0, second_rank = 0;
-  std::string first, second;  // texts of AlgoValues::tree
+  std::string first, second;  // results of AlgoValues::tree()
   std::uint32_t chunks = 0;   // number of chunks with a difference
   bool first_sums_are_same = false;
 };
@@ -119,7 +119,7 @@ struct TriedChange {
   bool helps = false;  // whether the changed algorithm has no known fault
 };
 
-// The results of verify(). The fields follow the order of the questions; the size does not matter,
+// The results of verify(). The fields follow the order of the questions; padding does not matter,
 // because a run creates one report.
 struct VerifyReport {  // NOLINT(clang-analyzer-optin.performance.Padding)
   AlgoVerdict verdict = AlgoVerdict::kCorrect;
@@ -129,9 +129,9 @@ struct VerifyReport {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // Hangs
   AlgoAnswer hangs = AlgoAnswer::kNo;
   std::uint32_t slots = 0;                     // slots that the run used; 0: MSCCL++ has no slots
-  std::optional<std::uint32_t> slots_needed;   // fewest without a hang; nullopt: none is enough
+  std::optional<std::uint32_t> slots_needed;   // minimum without a hang; nullopt: none
   std::optional<std::uint64_t> hangs_from;     // smallest message that hangs, in bytes
-  std::uint64_t min_bytes = 0, max_bytes = 0;  // examined message sizes
+  std::uint64_t min_bytes = 0, max_bytes = 0;  // examined message sizes, in bytes
   bool range_declared = false;
   std::uint32_t hang_chunks_per_slot = 0;  // chunks per slot for the smallest message that hangs
   bool searched = false;     // whether the orders of takes from contested counters were searched

@@ -93,7 +93,8 @@ std::vector<JsonValue> races_data(const models::CollectiveAlgorithm& algorithm,
   return result;
 }
 
-// A question and its answer, which can have several lines. `fault`: whether it reveals a fault.
+// Returns the section of a question and its answer, which can have several lines. `fault`: whether
+// the answer reveals a fault.
 Section question(std::string_view what, AlgoAnswer kind, bool fault, const std::string& answer) {
   Section section{std::string(what)};
   section.say("question", what).say("answer", answer_name(kind)).say("fault", fault);
@@ -396,7 +397,7 @@ const char* style_of_verdict(models::AlgoVerdict verdict) {
   return verdict == models::AlgoVerdict::kUndecided ? ansi::kYellow : ansi::kRed;
 }
 
-// Lists changes that help, and the number of other changes tried.
+// Adds the changes that help, and the number of other changes tried, to `text`.
 void add_changes(const VerifyView& view, const TextOptions& options, std::string& text) {
   const std::vector<models::TriedChange>& changes = view.report.changes;
   // The result of an unknown collective is not checked.

@@ -30,8 +30,8 @@ void lint_micro_batches(std::int64_t micro_batches, std::uint32_t stages, Place 
        .advice = fmt::format("give the step {} micro-batches or more", std::int64_t{2} * stages)});
 }
 
-// Returns the number of ranks of a schedule. Stages on one rank count once: chunks of a rank fill
-// each other's gaps.
+// Returns the number of distinct ranks in a schedule. Several stages on one rank count once,
+// because they fill each other's gaps.
 std::uint32_t width(const Schedule& schedule) {
   std::vector<std::uint32_t> ranks = schedule.rank_of_stage;
   std::sort(ranks.begin(), ranks.end());

@@ -73,8 +73,8 @@ Findings findings_of(const ScenarioInput& input, const formats::Scenario& scenar
   return kept(std::move(findings), arguments);
 }
 
-// Formats the findings in a job of `ranks` ranks. `what` and `name`: "scenario" or "script", and
-// its name in JSON.
+// Formats the findings of `result`, in a job of `ranks` ranks. `what` is "scenario" or "script",
+// and `name` is its name in JSON.
 void add_findings(Linted& result, const TextInput& input, std::string_view what,
                   std::string_view name, std::uint32_t ranks, const Arguments& arguments,
                   const Console& console) {
@@ -182,7 +182,7 @@ int run_lint(const Arguments& arguments, const Console& console) {
     return kExitGood;
   }
   std::vector<std::string> paths = scenario_paths(arguments.positional(), is_script);
-  if (paths.empty()) paths = arguments.positional();  // a folder of dumps
+  if (paths.empty()) paths = arguments.positional();  // for example, a folder of dumps
   if (paths.empty()) {
     throw InputError(models::Code::kNothingToDo,
                      "no scenarios or scripts found: no '*.yaml' with 'schema:', and no '*.py'");

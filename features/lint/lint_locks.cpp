@@ -1,4 +1,4 @@
-// Rules lock-order, lock-held: locks that threads of a process take.
+// Rules lock-order and lock-held, about locks that the threads of a process take.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -39,7 +39,7 @@ class LockLint : PlanLint {
     ThreadId thread;
     ActorId wait;
   };
-  using Locks = std::pair<LockId, LockId>;  // a lock, and one taken while the first is held
+  using Locks = std::pair<LockId, LockId>;  // a held lock, and a lock taken meanwhile
 
   void read(ThreadId id);
   bool waits_for_others(ActorId id) const;
@@ -48,7 +48,7 @@ class LockLint : PlanLint {
   void check_held(const Held& held);
   const std::string& name_of(LockId id) const;
 
-  std::map<Locks, std::vector<Taken>> taken_;  // first such step of each thread
+  std::map<Locks, std::vector<Taken>> taken_;  // by locks: each thread's first step
   std::map<LockId, std::set<ThreadId>> takers_;
   std::vector<Held> held_;                     // first wait of each thread and lock
   std::map<LockId, std::uint32_t> templates_;  // index in TaskGraph::locks
@@ -80,15 +80,15 @@ void LockLint::read(ThreadId id) {
   }
 }
 
-// Whether the host waits in the step for its device, or for other ranks.
+// Whether the host waits for its device or for other ranks in this step.
 bool LockLint::waits_for_others(ActorId id) const {
   const sim::Actor& actor = plan_.actors[id];
   if (actor.role == Role::kCalls) return actor.blocking || actor.needs != actor.needs_end;
   return sim::facts(actor.role).awaits_work || actor.role == Role::kMeet;
 }
 
-// Whether threads take `to` while they hold `from`, directly or through further locks, in at least
-// one thread other than `other_than`.
+// Whether a chain of locks leads from `from` to `to`: while it holds a lock of the chain, some
+// thread other than `other_than` takes the next lock.
 bool LockLint::leads_back(LockId from, LockId to, ThreadId other_than) const {
   std::set<LockId> seen = {from};
   std::vector<LockId> left = {from};
@@ -110,7 +110,8 @@ const std::string& LockLint::name_of(LockId id) const {
   return graph_.locks[templates_.find(id)->second].name;
 }
 
-// Reports a lock that is taken while another is held, if threads also take them in reverse.
+// Reports two locks if a thread takes one while it holds the other, and other threads take them in
+// reverse order.
 void LockLint::check_order(const Locks& locks, const std::vector<Taken>& taken) {
   for (const Taken& by : taken) {
     if (!leads_back(locks.second, locks.first, by.thread)) continue;
@@ -130,7 +131,7 @@ void LockLint::check_order(const Locks& locks, const std::vector<Taken>& taken) 
   }
 }
 
-// Reports a wait under a lock that another thread takes.
+// Reports a wait of a thread that holds a lock, if another thread also takes this lock.
 void LockLint::check_held(const Held& held) {
   const std::set<ThreadId>& takers = takers_.find(held.lock)->second;
   if (takers.size() < 2) return;

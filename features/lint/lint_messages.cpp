@@ -98,9 +98,9 @@ void MessageLint::read(ThreadId id) {
       last = communicator;
       ++ops_;
       Line& line = of_communicator_[communicator.value][thread.rank.value];
-      // A one-sided send never waits, but the rule has no queue of signals.
+      // The rule does not model the signals of one-sided sends, which never wait.
       if (is_one_sided(actor)) line.whole = false;
-      // The message that a recv from any rank takes is unknown.
+      // The send that a recv from any rank matches is unknown.
       if (plan_.calls[call].from_any()) line.whole = false;
       // Calls of two threads have no order.
       if (!line.ops.empty() && line.thread != id) line.whole = false;

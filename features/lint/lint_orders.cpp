@@ -50,8 +50,8 @@ class CycleLint : PlanLint {
  private:
   using Edges = std::map<Meeting, std::vector<Before>>;
 
-  // Returns the shortest cycle found, without the calls between two calls of one rank; empty if
-  // there is no cycle, or if lint_programs() reports it.
+  // Returns the shortest cycle found, without the calls between two calls of one rank. Returns an
+  // empty list if there is no cycle, or if lint_programs() reports it.
   std::vector<Before> cycle();
   void read(ThreadId id);
   std::vector<Meeting> meetings_of(ActorId id, std::uint32_t rank);

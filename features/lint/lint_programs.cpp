@@ -163,11 +163,11 @@ bool OrderLint::report_branch(std::uint32_t rank, const Calls& calls, std::uint3
     ++at;
   }
   const bool differ = at < shorter.size();
-  // Calls after the missing call can be equal to the missing call.
+  // Calls after the missing call can equal it, so the first difference can be later.
   if (const auto missing = missing_in(longer, shorter)) at = std::min(at, *missing);
   const ActorTemplate& step = names_.actor(plan_.calls[longer[at].call].actor);
   const std::uint32_t without = fewer ? rank : first_rank;
-  // The rank can have its own step for the same call.
+  // The rank with fewer calls can make the same call in its own step.
   const std::uint32_t with = fewer ? first_rank : rank;
   const bool has_own = std::any_of(shorter.begin(), shorter.end(), [&](const Made& made) {
     return plan_.calls[made.call].signature == plan_.calls[longer[at].call].signature &&
@@ -277,7 +277,8 @@ void OrderLint::check_pair(std::uint32_t a, std::uint32_t b) {
   std::vector<Made> first;
   std::uint32_t first_rank = kNoIndex;
   std::vector<Made> calls;
-  // Visits only the ranks of the smaller communicator, because only ranks of both matter.
+  // Visits only the ranks of the smaller communicator, because only ranks that call both
+  // communicators matter.
   const auto& fewer = calls_[a].size() <= calls_[b].size() ? calls_[a] : calls_[b];
   for (const auto& [rank, unused] : fewer) {
     if (!order(rank, calls)) continue;
@@ -356,8 +357,8 @@ void HostLint::do_step(std::uint32_t index) {
   const ActorTemplate& actor = graph_.actors[index];
   if (!actor.on.contains(rank_) || !actor.step) return;
   const StepTemplate& step = *actor.step;
-  // Other waits of the host can end after any of this thread's calls, since another thread ends
-  // them.
+  // Another thread ends all other host waits, possibly after any call of this thread. Such waits
+  // count as waits for all pending calls.
   const bool ends_by_calls = step.role == sim::Role::kSynchronize ||
                              (step.role == sim::Role::kAwait && !graph_.events[step.event].shared);
   const bool by_thread = sim::facts(step.role).blocks && !ends_by_calls;

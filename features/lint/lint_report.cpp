@@ -31,7 +31,7 @@ std::string others(const std::vector<std::string>& ops) {
       ops.size() > kNamedOps ? fmt::format(" and {} more", ops.size() - kNamedOps) : "");
 }
 
-// Returns a finding; its first line is the message, the others are notes.
+// Returns the section of a finding. Its first line is the message; the other lines are notes.
 Section section_of(const LintFinding& finding, std::uint32_t ranks) {
   const std::vector<std::uint32_t> affected(finding.ranks.begin(), finding.ranks.end());
   const std::string page = fmt::format("docs/reference/lint.md#{}", finding.rule);

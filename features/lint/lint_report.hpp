@@ -14,8 +14,8 @@
 
 namespace pipesim::viz {
 
-/// Returns the findings in a graph with `ranks` ranks. `what` is "scenario" or "script", and `name`
-/// its name. docs/reference/json.md describes every key.
+/// Returns the report of the findings in a graph with `ranks` ranks. `what` is "scenario" or
+/// "script", and `name` is its name. docs/reference/json.md describes every key.
 Section lint_report(const std::vector<models::LintFinding>& findings, std::string_view what,
                     std::string_view name, std::uint32_t ranks);
 

@@ -33,7 +33,7 @@ inline constexpr std::string_view kUnused = "unused";  // features/lint/unused_n
 inline constexpr std::string_view kShadowedGroup = "shadowed-group";
 inline constexpr std::string_view kMicroBatches = "micro-batches";
 
-// Rules for scripts: python/pipesim/linter finds and words them.
+// Rules for scripts. python/pipesim/linter checks them and words their findings.
 inline constexpr std::string_view kRankCollective = "rank-collective";
 inline constexpr std::string_view kRankBarrier = "rank-barrier";
 inline constexpr std::string_view kRankGroup = "rank-group";

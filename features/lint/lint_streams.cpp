@@ -27,7 +27,7 @@ class StreamLint : PlanLint {
   }
 
  private:
-  // The streams of one rank with collectives of a group, each with its first collective.
+  // The streams on which one rank runs collectives of a group, each with its first collective.
   using Streams = std::map<std::string, ActorId>;
 
   void look_at(ActorId id);
@@ -66,7 +66,7 @@ void StreamLint::look_at(ActorId id) {
   }
 }
 
-// Records the stream of a collective. Host calls have a stream in the plan that is not a device
+// Adds the stream of a collective. Skips host calls: their stream in the plan is not a device
 // stream.
 void StreamLint::add_collective(ActorId id, std::uint32_t group) {
   const sim::Actor& actor = plan_.actors[id];

@@ -1,4 +1,4 @@
-// Rules about calls of two communicators: host waits between the calls, unordered threads, and
+// Rules about calls on two communicators: host waits between the calls, unordered threads, and
 // names.
 #include <algorithm>
 #include <map>
@@ -63,7 +63,7 @@ class WaitLint : PlanLint {
     CommunicatorId communicator;
   };
   struct RankCalls {
-    std::vector<std::uint32_t> streams;  // union-find of stream templates with a mutual order
+    std::vector<std::uint32_t> streams;  // union-find over stream templates that have an order
     std::map<std::uint32_t, std::uint32_t> recorded;  // by event: first stream that records it
     std::vector<Launched> calls;
     std::set<ThreadId> ordered;  // threads that take locks or await events
@@ -131,7 +131,8 @@ void WaitLint::read(ThreadId id) {
   }
 }
 
-// Merges two streams if one waits for the other at some point. Other rules check which one waits.
+// Joins two streams if one waits for the other at some point. Other rules check the direction of
+// such waits.
 void WaitLint::connect_streams(ActorId actor, RankCalls& of) {
   const ActorTemplate& step = names_.actor(actor);
   connect(of.streams, step.stream, step.behind);
@@ -198,8 +199,8 @@ bool WaitLint::share_two_ranks(CommunicatorId a, CommunicatorId b) const {
   return shared >= 2;
 }
 
-// Reports calls of two host threads that can launch in any order. Threads that both take locks or
-// await events are assumed to fix the order.
+// Reports calls of two host threads that can launch in any order. Two threads that both take locks
+// or await events are assumed to agree on an order.
 void WaitLint::check_threads(const RankCalls& of) {
   for (std::size_t i = 0; i < of.calls.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {

@@ -1,5 +1,5 @@
-// Lint of PyTorch scripts. The Python package reads the scripts, as Python's own parser is the only
-// one that agrees with Python; this file passes its findings on.
+// Lints PyTorch scripts. The Python package reads the scripts, because only Python's own parser
+// always agrees with Python; this file converts its findings.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct ScriptFindings {
 /// Whether the file is a script, and not a scenario.
 bool is_script(const std::string& path);
 
-/// Returns the findings in each of the scripts, which exist. Throws InputError.
+/// Returns the findings in each script. The files must exist. Throws InputError if Python fails.
 std::vector<ScriptFindings> lint_scripts(const std::vector<std::string>& paths);
 
 }  // namespace pipesim::app

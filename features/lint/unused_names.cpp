@@ -67,7 +67,7 @@ class Mentions {
   bool has(std::string_view name) const { return words_.count(std::string(name)) > 0; }
 
  private:
-  // Adds the whole text, for names of several words, and each word in it, for expressions.
+  // Adds the whole string, for names of several words, and each word in it, for expressions.
   void add_words(std::string_view text) {
     words_.emplace(text);
     std::size_t begin = 0;
