@@ -111,7 +111,8 @@ struct Judgement {
   std::string undecided{};          // headline of an undecided answer; empty: decided
 };
 
-// The exploration keeps its own answer, from which the report says how the interleavings end.
+// Makes the answer undecided. The exploration keeps its own answer, which the report uses to
+// describe how the interleavings end.
 void undecide(models::NcclModesReport& found, Judgement& judged, std::string headline) {
   found.answer = models::JobAnswer::kUndecided;
   judged.undecided = std::move(headline);
@@ -130,8 +131,8 @@ std::optional<models::CheckReport> check_variant(const ScenarioInput& input,
 }
 
 // Makes a hang undecided if it does not occur with the recorded senders of recvs from any source.
-// The script's reaction to a message depends on the sender, and was recorded for one sender only.
-// Considers only groups that are not under NCCL's rules. Adds to the basis of the answer.
+// The script can react differently to each sender, but was recorded with one sender only. Considers
+// only groups that are not under NCCL's rules. Adds to the basis of the answer.
 void judge_any_source(const ScenarioInput& input, const RecordInput& recorded,
                       const sim::ExploreOptions& options, models::NcclModesReport& found,
                       Judgement& judged) {
@@ -172,7 +173,7 @@ void judge_scenario(const formats::Undecided& undecided, models::NcclModesReport
 }
 
 // Changes "proved" to "hang possible" if the job hangs without the sends whose Work the script
-// drops, under gloo's rules. Timing decides whether gloo delivers such a message.
+// drops, under gloo's rules. Timing decides whether gloo delivers such a send.
 void judge_dropped_sends(const ScenarioInput& input, const RecordInput& recorded,
                          const sim::ExploreOptions& options, models::NcclModesReport& found) {
   const models::Record& record = recorded.record();

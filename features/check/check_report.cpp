@@ -357,7 +357,7 @@ std::vector<std::string> left_out_lines(const CheckView& view) {
   return lines;
 }
 
-// An assumption of the answer. `name` is its entry in JSON; empty: `words`.
+// An assumption of the answer. `name` is its entry in JSON; if `name` is empty, JSON has `words`.
 struct Assumption {
   std::string words;
   std::string name{};
@@ -385,8 +385,8 @@ std::string shared_queues_text(const CheckView& view) {
                      counted(rests_on.queue_runs, "way"));
 }
 
-// Returns what the answer rests on: undocumented or unmeasured behavior, then the parts that the
-// scenario lacks.
+// Returns the assumptions of the answer: undocumented or unmeasured behavior, then the parts that
+// the scenario lacks.
 std::vector<Assumption> assumptions(const CheckView& view) {
   std::vector<Assumption> found;
   const auto add = [&](bool applies, std::string words, std::string name = {}) {
@@ -439,7 +439,7 @@ Section choices_section(const CheckView& view) {
   return section.say("ways", data.data(), ways_text(view), "choices");
 }
 
-// The answer of each reading, in one line if all answers are the same.
+// Returns the section with the answer of each reading, in one line if all answers are the same.
 Section readings_section(const CheckView& view) {
   Section section("readings");
   const models::NcclMode mode = view.graph.nccl_mode;

@@ -8,8 +8,8 @@
 namespace pipesim::app {
 namespace {
 
-// Returns the condition that holds on the ranks in `ranks`, of `of` ranks: "off", "on", "rank == 3
-// or rank == 5", "rank != 0".
+// Returns the condition that holds exactly on `ranks` in a job of `of` ranks: "off", "on", "rank ==
+// 3 or rank == 5", "rank != 0".
 std::string condition_text(const std::vector<std::uint32_t>& ranks, std::uint32_t of) {
   if (ranks.empty()) return "off";
   if (ranks.size() == of) return "on";

@@ -22,7 +22,7 @@ bool launches(const TaskGraph& graph, const ActorTemplate& actor) {
   return actor.step && actor.stream != kNoIndex && !graph.streams[actor.stream].on_host;
 }
 
-// Returns the name of the kernel: 'F' of 'F0', '1F' or 'F.2'.
+// Returns the name of a step's kernel: 'F' for 'F0', '1F' or 'F.2'.
 std::string kernel_name(const std::string& name) {
   std::string kernel;
   for (const char c : name) {
@@ -31,12 +31,12 @@ std::string kernel_name(const std::string& name) {
   return kernel;
 }
 
-// Adds loads to the programs of a graph.
+// Adds kernel loads to the programs of a graph.
 class LoadAdder {
  public:
   LoadAdder(TaskGraph& graph, LoadsAt at) : graph_(graph), at_(at) {}
 
-  // Returns whether some launch loads a kernel.
+  // Adds the loads. Returns whether there are any.
   bool run() {
     for (std::uint32_t t = 0; t < graph_.threads.size(); ++t) {
       if (graph_.threads[t].order != sim::ThreadOrder::kProgram) continue;
@@ -59,7 +59,8 @@ class LoadAdder {
   LoadsAt at_;
   std::uint32_t thread_ = 0;
   bool added_ = false;
-  std::map<std::string, std::set<std::uint32_t>> loaded_;  // ranks, by kernel or phase
+  // ranks that have loaded, by kernel or phase
+  std::map<std::string, std::set<std::uint32_t>> loaded_;
 };
 
 std::string LoadAdder::key_of(const ActorTemplate& actor) const {
@@ -67,7 +68,8 @@ std::string LoadAdder::key_of(const ActorTemplate& actor) const {
   return actor.phase == kNoIndex ? std::string() : graph_.phases[actor.phase];
 }
 
-// Adds the step `actor`, after a load on the ranks of `on` on which it is the first of its key.
+// Adds the step `actor`. Adds a load before the step on those ranks of `on` on which it is the
+// first step with its key.
 void LoadAdder::add(std::uint32_t actor, const RankSet& on, Steps& steps) {
   const ActorTemplate& from = graph_.actors[actor];
   ProgramStep step;
@@ -101,7 +103,7 @@ void LoadAdder::add(std::uint32_t actor, const RankSet& on, Steps& steps) {
   steps.push_back(std::move(step));
 }
 
-// Adds the steps of a list, as lists between its loads.
+// Adds the steps of a list. Splits the list at the added loads.
 void LoadAdder::add_list(const ProgramStep& list, const RankSet& on, Steps& steps) {
   ProgramStep rest;
   rest.place = list.place;

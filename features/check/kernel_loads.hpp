@@ -1,5 +1,5 @@
-// Lazy loading of kernels (CUDA_MODULE_LOADING=LAZY): the first launch of a kernel in a process
-// loads it, which may wait for the whole device, under the lock of the CUDA context.
+// Lazy loading of kernels (CUDA_MODULE_LOADING=LAZY): a process loads a kernel at its first launch.
+// The load may wait for the whole device, while it holds the lock of the CUDA context.
 //
 // Sources: CUDA programming guide, "Lazy Loading", "Potential Hazards" (a load may wait for the
 // device, and may deadlock); reports of the wait and of the lock: meta-pytorch/torchcomms#2334,
@@ -16,19 +16,19 @@ namespace pipesim::models {
 /// The launches that load a kernel.
 enum class LoadsAt : std::uint8_t {
   kEachKernel,  // the first launch of each kernel on a rank
-  kEachPhase,   // the first launch of each phase; of a rank, if the graph has no phases
+  kEachPhase,   // the first launch of each phase on a rank; without phases, of each rank
 };
 
 /// Whether a program of `graph` has a step that loads a kernel, and loading is lazy.
 bool has_loads(const TaskGraph& graph);
 
 /// Returns `graph` with a load before each launch that `at` names and that no step loads already;
-/// nullopt if no such launch exists. The kernels of a rank differ by name, without its digits.
-/// Steps of a loop load in its first round.
+/// nullopt if no such launch exists. Kernels of a rank are the same kernel if their names differ
+/// only in digits. The steps of a loop load in its first iteration.
 std::optional<TaskGraph> with_loads(const TaskGraph& graph, LoadsAt at);
 
-/// Makes each load hold the lock of its rank's CUDA context, for which launches of the rank's other
-/// threads wait. Does nothing on ranks with one thread.
+/// Makes each load hold the lock of its rank's CUDA context. Launches of the rank's other threads
+/// wait for this lock. Does nothing on ranks with one thread.
 void add_context_locks(TaskGraph& graph);
 
 }  // namespace pipesim::models

@@ -92,8 +92,9 @@ bool rests_on_empty_calls(const TaskGraph& graph, const sim::ExploreOptions& opt
   return job && check(*other, std::move(*job), options).exploration.answer != sim::Answer::kProved;
 }
 
-// Whether `plan` hangs with its own durations. In `plan`, which is proved otherwise, communicator
-// init waits for the kernels on the devices of its ranks. Runs once; does not search interleavings.
+// Whether `plan` hangs with its own durations if communicator init waits for the kernels on the
+// devices of its ranks. `plan` has these waits, and is proved without them. Runs once; does not
+// search interleavings.
 bool hangs_by_init(const sim::Plan& plan, const sim::ExploreOptions& options) {
   const auto waits = [](const sim::Communicator& communicator) {
     return communicator.at_first_use && communicator.waits_for_device;
@@ -149,9 +150,9 @@ bool may_be_buffered(const TaskGraph& graph) {
   });
 }
 
-// Returns the call to report: a call whose size differs from the first call on the same connection.
-// Prefers a call whose host is blocked in connecting in `end`. `connections`: the connection of
-// each call.
+// Returns the call to report: a call whose size differs from that of the first call on the same
+// connection. Prefers a call whose host is blocked while it connects in `end`. `connections`: the
+// connection of each call.
 LaterSize later_size(const TaskGraph& graph, const Lowered& lowered, const sim::State& end,
                      const sim::Connections& connections) {
   const sim::Plan& plan = lowered.plan;
@@ -288,7 +289,7 @@ std::optional<CheckReport> check_briefly(const TaskGraph& graph, sim::ExploreOpt
   return check(graph, std::move(*job), options);
 }
 
-// Sets the first load on the cycle of `hang`.
+// Sets `op` and `rank` of `result` to the first kernel load on the cycle of `hang`.
 void find_load(const Explanation& hang, LoadAnswers& result) {
   const auto is_load = [](const Wait& wait) { return wait.from.op.name.starts_with("load "); };
   const auto found = std::find_if(hang.cycle.begin(), hang.cycle.end(), is_load);
@@ -297,8 +298,8 @@ void find_load(const Explanation& hang, LoadAnswers& result) {
   result.rank = found->from.rank;
 }
 
-// Returns the answers of `graph`, which is proved without further loads in the cold reading, if its
-// launches load kernels; nullopt if they prove it, too.
+// Returns the answers of `graph` in the cold reading if its launches load kernels; nullopt if it is
+// then also proved. Without these loads, `graph` is proved.
 std::optional<LoadAnswers> rests_on_loads(TaskGraph graph, const sim::ExploreOptions& options) {
   graph.nccl_mode = NcclMode::kCold;
   if (!has_nccl_modes(graph)) return std::nullopt;
@@ -326,8 +327,8 @@ bool hangs_by_loads(TaskGraph graph, const sim::ExploreOptions& options) {
   return report && report->exploration.answer == sim::Answer::kProved;
 }
 
-// Whether `graph`, which is proved, can hang if the calls of host communicators advance in calls
-// only, as MPI's do. gloo's calls always advance.
+// Whether `graph`, which is proved, can hang if the calls of host communicators advance only while
+// the host is in a call, as MPI's do. gloo's calls always advance.
 bool rests_on_progress(TaskGraph graph, const sim::ExploreOptions& options) {
   const bool waits_later =
       std::any_of(graph.actors.begin(), graph.actors.end(), [&](const ActorTemplate& actor) {
@@ -360,7 +361,8 @@ void find_assumptions(TaskGraph graph, CheckReport& cold, const sim::ExploreOpti
   result.by_progress = rests_on_progress(std::move(graph), options);
 }
 
-// Makes a certain hang possible if it needs kernel loads to wait, which not every load does.
+// Changes "hang certain" to "hang possible" if the hang needs kernel loads to wait, because not
+// every load waits.
 void weaken_hang_of_loads(const TaskGraph& graph, const sim::ExploreOptions& options,
                           NcclModesReport& result) {
   if (result.answer != JobAnswer::kHangCertain || result.shown != NcclMode::kCold) return;
@@ -420,7 +422,7 @@ std::int64_t buffered_bytes(const Simulation& simulation,
                             const std::vector<std::uint32_t>& copies) {
   const sim::Plan& plan = simulation.lowered.plan;
   const sim::OpTimesTable& times = simulation.outcome.op_times;
-  // Times of the sends and receives on one channel, in ascending order.
+  // Times of the sends and recvs on one channel, in ascending order.
   struct Ends {
     std::vector<std::pair<std::int64_t, std::int64_t>> sends;  // end time and bytes
     std::vector<std::int64_t> receives;
@@ -491,8 +493,8 @@ NcclModesReport check_nccl_modes(TaskGraph graph, const sim::ExploreOptions& opt
                                  sim::RunProgress* progress, std::optional<LaidOutJob> contract,
                                  FoldHangs fold_hangs) {
   std::array<CheckReport, 3> reports;
-  bool real_is_open = false;  // ranks leave some collectives early in `real`
-  bool real_is_far = false;   // some sends to other hosts are buffered in `real`
+  bool real_is_open = false;  // whether ranks leave some collectives early in `real`
+  bool real_is_far = false;   // whether some sends to other hosts are buffered in `real`
   NcclModesReport result;
   const NcclMode asked = graph.nccl_mode;
   graph.nccl_mode = kNcclModes.front();

@@ -44,8 +44,8 @@ struct LaterSize {
   std::int64_t before = 0;  // bytes of the first call of the operation
 };
 
-/// The answers of the cold reading if launches load kernels (kernel_loads.hpp), where the proof
-/// without loads fails.
+/// The answers of the cold reading if launches load kernels (kernel_loads.hpp). Exists only if the
+/// proof without loads then fails.
 struct LoadAnswers {
   sim::Answer each_kernel = sim::Answer::kUndecided;
   sim::Answer each_phase = sim::Answer::kUndecided;
@@ -59,13 +59,13 @@ struct NcclModesReport {
   NcclMode shown = NcclMode::kCold;   // the reading of `check`
   CheckReport check;                  // report of the deciding reading
   std::int64_t buffered_bytes = 0;    // maximum buffered bytes at any time in the `real` run
-  bool by_flows = false;        // `real` may complete only because ranks leave a collective early
-  bool by_network = false;      // `real` may complete only because of buffers between hosts
-  bool by_empty_calls = false;  // the proof needs collectives of zero bytes not to wait
-  bool by_init = false;         // the proof needs communicator init not to wait for kernels
+  bool by_flows = false;  // whether `real` may complete only because ranks leave a collective early
+  bool by_network = false;      // whether `real` may complete only because of buffers between hosts
+  bool by_empty_calls = false;  // whether the proof fails if collectives of zero bytes wait
+  bool by_init = false;         // whether the proof fails if communicator init waits for kernels
   // Whether the hang needs kernel loads to wait for the device, which not every load does.
   bool by_waiting_loads = false;
-  // The answers if the first launches of kernels load them; empty: also proved.
+  // The answers if first launches load kernels; empty: the job is then also proved.
   std::optional<LoadAnswers> by_loads{};
   // Whether the proof needs asynchronous calls of a host communicator to advance by themselves.
   bool by_progress = false;
@@ -99,9 +99,9 @@ NcclModesReport check_nccl_modes(TaskGraph graph, const sim::ExploreOptions& opt
                                  std::optional<LaidOutJob> contract = std::nullopt,
                                  FoldHangs fold_hangs = FoldHangs::kNo);
 
-/// Returns the maximum number of bytes in NCCL's buffers at any time: messages whose send has ended
-/// and whose receive has not started. `simulation` must have kept the times of its ops. `copies`:
-/// for each rank, the number of ranks that the rank represents; empty: 1 each.
+/// Returns the maximum number of bytes in NCCL's buffers at any time: data of sends that have ended
+/// and whose recv has not started. `simulation` must have kept the times of its ops. `copies`: for
+/// each rank, the number of ranks that the rank represents; empty: 1 each.
 std::int64_t buffered_bytes(const Simulation& simulation,
                             const std::vector<std::uint32_t>& copies = {});
 

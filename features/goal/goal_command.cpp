@@ -26,8 +26,8 @@
 namespace pipesim::app {
 namespace {
 
-// The maximum of a parameter: far beyond any network, but sums of such times stay within the range
-// of time.
+// The maximum of a parameter: far above the values of any network, but low enough that sums of such
+// times stay within the range of time.
 constexpr std::int64_t kMaxParameter = 1'000'000'000'000;
 
 // Reads one parameter, such as "L=2500". Returns an error message, or an empty string on success.
@@ -67,7 +67,7 @@ std::vector<models::Wait> all_waits(const models::LogGopsResult& result) {
   return waits;
 }
 
-// Warns of messages that are never received. Such messages block no rank, but the program is wrong.
+// Warns of sends that no recv takes. Such sends block no rank, but the program is wrong.
 void warn_of_unreceived(const formats::GoalFile& file, const sim::LogGopsOutcome& outcome,
                         const std::function<const formats::GoalNames&()>& names,
                         models::Diagnostics& diagnostics) {
@@ -126,7 +126,7 @@ int run_goal(const Arguments& arguments, const Console& console) {
     ProgressLine progress(console);
     return sim::run(file.program, parameters, {console.interrupted, progress.run()});
   }();
-  // The names need the line numbers of the file, so they are created on first use.
+  // The names are created on first use, because they need the line numbers of the whole file.
   std::optional<formats::GoalNames> counted;
   const auto names = [&]() -> const formats::GoalNames& {
     if (!counted) counted.emplace(file, input.text());

@@ -1,5 +1,5 @@
-// Reads the text in one pass, without tokens. After a mistake, the reader skips the rest of the
-// line, so that one run reports several mistakes.
+// Reads GOAL in one pass, without splitting the text into tokens. After a mistake, the reader skips
+// the rest of the line, so that one run reports several mistakes.
 //
 // Collects the dependencies of a rank. At the end of the rank, sorts the dependencies by the op
 // that must come first.
@@ -125,7 +125,7 @@ class GoalReader {
   std::uint32_t line_ = 1;
   GoalFile file_;
   LogGopsProgram& program_ = file_.program;
-  // The ops of the labels of the current rank.
+  // Ops by label, in the current rank.
   using Labels = std::pmr::unordered_map<std::string_view, std::uint32_t>;
   std::pmr::monotonic_buffer_resource labels_memory_;
   std::optional<Labels> labels_;
@@ -293,7 +293,7 @@ bool GoalReader::open_rank() {
   if (!accept("{")) return expected("'{'");
   rank_ = static_cast<std::uint32_t>(rank);
   open_line_ = line_;
-  // Most ranks have as many labels as the rank before.
+  // Most ranks have the same number of labels as the previous rank.
   const std::size_t likely = labels_ ? labels_->size() : 0;
   labels_.reset();
   labels_memory_.release();
@@ -355,7 +355,7 @@ bool GoalReader::labelled(std::string_view label) {
   return false;
 }
 
-// Returns the op with this label.
+// Returns the op with this label, or nullopt after an error.
 std::optional<std::uint32_t> GoalReader::known(std::string_view label) {
   const auto found = labels_->find(label);
   if (found != labels_->end()) return found->second;

@@ -90,7 +90,7 @@ struct Waiting {
 enum class Use : std::uint32_t { kCpu, kSending, kReceiving };
 constexpr std::uint32_t kUses = 3;
 
-/// Indices of the lanes that an op needs. Without a nic, `nic` also is the lane of the cpu.
+/// Indices of the lanes that an op needs. If it needs no nic, `nic` is also the lane of the cpu.
 struct Lanes {
   std::uint32_t cpu = 0;
   std::uint32_t nic = 0;
@@ -384,7 +384,7 @@ const MatchItem* LogGopsRun::message_for(std::uint32_t receive) const {
   });
 }
 
-// Matches a send and a recv. `received` is the time at which the cpu has taken in the message.
+// Matches a send with a recv. `received` is the time at which the cpu has received the message.
 void LogGopsRun::meet(std::uint32_t send, std::uint32_t receive, Time received) {
   out_.ops[send].match = receive;
   out_.ops[receive].match = send;

@@ -99,7 +99,7 @@ LogGopsOutcome run(const LogGopsProgram& program, const LogGopsParameters& param
 /// from any rank, to the outside.
 WaitGraph wait_graph(const LogGopsProgram& program, const LogGopsOutcome& outcome);
 
-/// Returns the completed sends whose message no recv has taken, in program order.
+/// Returns the completed sends that no recv has matched, in program order.
 std::vector<ActorId> unreceived(const LogGopsProgram& program, const LogGopsOutcome& outcome);
 
 }  // namespace pipesim::sim

@@ -27,8 +27,8 @@ struct LogGopsResult {
   std::function<LogGopsOpName(sim::ActorId)> name;
 };
 
-/// Explains a run. The stream of an op is its cpu; each rank reports a single progress, over its
-/// ops.
+/// Explains a run. The stream of an op is its cpu. Each rank reports one progress value, for all
+/// its ops.
 Explanation explain(const LogGopsResult& result);
 
 Wait describe_wait(const LogGopsResult& result, const sim::WaitEdge& edge);

@@ -1,6 +1,6 @@
-// All runs are known from the start, and are independent. Threads take the runs one by one, and
-// results are merged in the order of run numbers. The output is the same with any number of threads
-// or shards, and after interruptions.
+// The sweep command. All runs are known from the start, and are independent. Threads take the runs
+// one by one, and results are merged in the order of run numbers. The output is the same with any
+// number of threads or shards, and after interruptions.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -115,7 +115,8 @@ class Combinations {
 
   const std::string& name() const { return name_; }
 
-  /// Returns a combination, prepared if necessary. Any thread can call it.
+  /// Returns a combination. Prepares the combination if necessary. Any thread can call this
+  /// function.
   std::shared_ptr<const Prepared> get(std::size_t combination) {
     Slot& slot = slots_[combination];
     const std::lock_guard<std::mutex> lock(slot.mutex);
@@ -126,7 +127,7 @@ class Combinations {
     return slot.prepared;
   }
 
-  /// Counts a run still to do. done() drops a combination after its last run.
+  /// Counts a run that is still to do. done() drops a combination after its last run.
   void expect(std::size_t combination) { ++slots_[combination].runs_left; }
   void done(std::size_t combination) {
     Slot& slot = slots_[combination];

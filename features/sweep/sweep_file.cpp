@@ -1,6 +1,7 @@
-// JSON Lines: each line is an object. Each line is appended in a single write, so all lines except
-// the last are complete, whatever happens to the process. Each line ends with a checksum of its
-// text, so that results damaged by an editor or a disk do not count.
+// Reads and writes sweep files. They are JSON Lines: each line is an object. Each line is appended
+// in a single write, so all lines except the last are complete, whatever happens to the process.
+// Each line ends with a checksum of its text, so that results damaged by an editor or a disk do not
+// count.
 #include "features/sweep/sweep_file.hpp"
 
 #include <algorithm>

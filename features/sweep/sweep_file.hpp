@@ -42,7 +42,8 @@ struct SweepHead {
   models::ParameterGrid grid;
   Shard shard;
 
-  /// Whether runs of `other` belong to the same sweep. Ignores the path and the shard.
+  /// Whether runs of `other` belong to the same sweep. Ignores the path, the name and the index of
+  /// the shard.
   bool same_sweep(const SweepHead& other) const;
 };
 

@@ -28,7 +28,7 @@ class SweepJournal {
   /// Returns the runs that the file already had.
   const std::map<std::uint64_t, models::CaseResult>& done() const { return done_; }
 
-  /// Appends a run. Any thread can call it. Throws FileError.
+  /// Appends a run. Any thread can call this function. Throws FileError.
   void add(std::uint64_t number, const models::CaseResult& result);
 
  private:

@@ -1,5 +1,5 @@
-// The SVG is written directly: a plot of two panels needs no library, and the same numbers give the
-// same bytes.
+// Draws the plot of a sweep. Writes the SVG directly: a plot of two panels needs no library, and
+// the same numbers give the same bytes.
 #include <algorithm>
 #include <array>
 #include <charconv>

@@ -52,7 +52,7 @@ std::string sweep_plot(const SweepReport& report, const std::string& made_by = {
 /// Maximum number of hangs on the page, each with the end of its first run.
 inline constexpr std::size_t kMaxPageHangs = 12;
 
-/// Returns the command of the whole sweep, also if the sweep ran in shards: "pipesim sweep a.yaml
+/// Returns the command of the whole sweep, even if the sweep ran in shards: "pipesim sweep a.yaml
 /// --vary acc=1..8 --seeds 4".
 std::string sweep_command_text(const SweepReport& report);
 

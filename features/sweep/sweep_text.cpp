@@ -149,7 +149,7 @@ class SweepText {
     text_ += fmt::format("\n{}\n", styled(ansi::kBold, "Runs that do not complete", colour_));
     for (std::size_t i = 0; i < std::min(kMaxHangs, hangs.size()); ++i) {
       const DistinctHang& hang = hangs[i];
-      // A text such as "mismatch: all_reduce" already names the verdict.
+      // A cause such as "mismatch: all_reduce" already names the verdict.
       const std::string verdict = models::verdict_name(hang.verdict);
       const bool says_verdict = hang.why.rfind(verdict, 0) == 0;
       text_ +=
@@ -172,8 +172,8 @@ class SweepText {
 // ---------------------------------------------------------------------------------------------
 // Data
 
-// Quotes a CSV field if necessary, without control characters: names and values are untrusted. Also
-// quotes fields that a spreadsheet would treat as a formula.
+// Returns a CSV field without control characters, because names and values are untrusted. Quotes
+// the field if necessary, or if a spreadsheet would treat it as a formula.
 std::string csv_field(const std::string& given) {
   const std::string text = models::printable(given);
   const bool is_formula = text.find_first_of("=+-@") == 0;
