@@ -22,8 +22,8 @@ namespace {
 
 using Settings = std::vector<formats::Setting>;
 
-/// A run to compare, from a scenario or from a report of `pipesim run --json`. A report holds only
-/// the end of its run.
+/// A run to compare, from a scenario or from a report of `pipesim run --json`. A report has only
+/// the end of its run, so `scenario` and `simulation` are then empty.
 struct Run {
   std::string name;
   models::RunEndFigures end;

@@ -25,13 +25,13 @@ struct Difference {
   std::optional<models::GraphDifference> graph;
   std::optional<models::RunDifference> run;
 
-  /// Whether nothing differs. Reports must also have the same fingerprint.
+  /// Whether nothing differs. Compares fingerprints only if a side was read from a report.
   bool same() const;
 };
 
 struct DifferenceOptions {
   TextOptions text;
-  bool all = false;  // shows long lists in full
+  bool all = false;  // whether to show long lists in full
 };
 
 /// Maximum length of a list, unless `all` is set.

@@ -71,8 +71,8 @@ constexpr std::array<Moment, 3> kMoments = {{{"launched", "launch", &sim::OpTime
                                              {"started", "start", &sim::OpTimes::start},
                                              {"ended", "end", &sim::OpTimes::end}}};
 
-// Returns the actors whose number of ops differs. Skips actors on one side only, which the
-// difference of the graphs lists.
+// Returns the actors whose number of ops differs. Skips actors on one side only, because the
+// difference of the graphs lists them.
 std::vector<std::pair<OpCount, OpCount>> count_changes(const Difference& difference) {
   std::map<std::pair<std::uint32_t, std::string>, const OpCount*> others;
   for (const OpCount& count : difference.after.counts) others[{count.rank, count.op}] = &count;
@@ -166,7 +166,7 @@ class Text {
     add_heading("The end");
     Table table;
     const auto add = [&](const char* what, const std::string& before, const std::string& after) {
-      // Reports are untrusted input.
+      // Texts can come from a report, which is untrusted input.
       table.add({what, models::printable(before == after ? before : became_text(before, after))});
     };
     add("verdict", a.verdict, b.verdict);

@@ -1,5 +1,5 @@
-// Describes every template as a list of keys and values, and compares the lists. The rows of a
-// struct describe its members, see models/graph/fields.hpp.
+// Compares task graphs: describes every template as a list of keys and values, and compares the
+// lists. The rows of a struct describe its members; see models/graph/fields.hpp.
 #include "features/diff/graph_difference.hpp"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::string listed(const std::vector<std::string>& names) {
   return list;
 }
 
-// Formats a list of tensors, independent of their order in the file.
+// Formats a list of tensors, sorted, because their order in the file has no meaning.
 KeyValue tensors(const ShortList<std::string>& tensors) {
   std::vector<std::string> names(tensors.begin(), tensors.end());
   std::sort(names.begin(), names.end());
@@ -64,7 +64,7 @@ KeyValue numbers(const Expr& expr, const RankSet& on, Unit unit = Unit::kNumber)
   return result;
 }
 
-/// A template as text.
+/// A template, as keys and values.
 struct Description {
   std::string what;
   std::string name;
@@ -137,7 +137,7 @@ class Describer {
   }
 
  private:
-  // Returns each member of `part` under the key of its row. `on` are the ranks on which its
+  // Returns each member of `part` under the key of its row. `on`: the ranks on which its
   // expressions have values.
   template <typename T>
   Keys fields_of(const T& part, const RankSet& on) const {
@@ -169,7 +169,7 @@ class Describer {
     return traits.unit == models::Unit::kTime ? Unit::kTime : Unit::kBytes;
   }
 
-  // Return the value of a member; nullopt if the member says nothing.
+  // Return the value of a member; nullopt if the member has none to show.
   static Value value_of(Traits, bool member, const RankSet&) { return truth(member); }
   static Value value_of(Traits traits, std::int64_t member, const RankSet&) {
     return number(member, unit_of(traits));
@@ -204,8 +204,7 @@ class Describer {
     return text(member.index < 0 ? "by default" : std::string(word_at(traits.words, member.index)));
   }
 
-  // Adds the memory of a schedule; all other properties of a schedule are in its actors and
-  // programs.
+  // Adds the memory of a schedule. Its other properties appear in its actors and programs.
   static void add_memory(const Pipeline& pipeline, Keys& keys) {
     const auto add = [&](const char* key, std::int64_t StageCost::*bytes) {
       keys.emplace_back(key, of_costs(pipeline.costs, bytes));
@@ -215,7 +214,7 @@ class Describer {
     add("schedule unsharded", &StageCost::unsharded_bytes);
   }
 
-  // Formats member `bytes` of all costs, in order: "2 x 1024, 512".
+  // Formats the member `bytes` of all costs, in order: "2 x 1024, 512".
   static KeyValue of_costs(const std::vector<StageCost>& costs, std::int64_t StageCost::*bytes) {
     std::string list;
     for (auto first = costs.begin(); first != costs.end();) {
@@ -339,7 +338,7 @@ class Describer {
       for (auto& [key, value] : fields_of(call, on)) {
         // A call of 0 bytes differs from a call without a stated size.
         if (key == "bytes" && !call.sized && call.bytes == Expr()) continue;
-        const bool is_first_time = i == 0 && key == "takes";  // the step has a `takes`, too
+        const bool is_first_time = i == 0 && key == "takes";  // the step also has a `takes`
         keys.emplace_back(is_first_time ? "call takes" : prefix + key, std::move(value));
       }
       if (call.tag_numbers) {
@@ -348,7 +347,7 @@ class Describer {
     }
   }
 
-  // Uses the source of a read as the key, so that an added or removed read is a single change.
+  // Adds a read under the name of its source, so that an added or removed read is a single change.
   void add_read(const ReadTemplate& read, Keys& keys) const {
     const ActorTemplate& from = graph_.actors[read.actor];
     const RegisterTemplate& reg = from.registers[read.reg];
@@ -448,7 +447,7 @@ GraphDifference compare_graphs(const TaskGraph& before, const TaskGraph& after) 
 
   const std::vector<Description> olds = first.templates();
   const std::vector<Description> news = second.templates();
-  // Templates on different ranks can share a name; the n-th templates of a name are compared.
+  // Templates on different ranks can share a name. Compares the n-th templates of each name.
   using ByName = std::map<std::tuple<std::string, std::string, std::size_t>, const Description*>;
   const auto by_name = [](const std::vector<Description>& items) {
     ByName names;

@@ -15,7 +15,7 @@ namespace {
 using models::kReportSchema;
 using models::RunEndFigures;
 
-// An unexpected value in a report. Only this file throws and catches it.
+// Exception for an unexpected value in a report, caught in this file.
 struct NoReport {
   NoReport(const YamlValue& value, std::string says)
       : place(value.place()), message(std::move(says)) {}

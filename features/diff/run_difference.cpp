@@ -27,7 +27,7 @@ const OpTimes& times_of(const TimedRun& run, ActorId id, std::uint32_t k) {
 const sim::Plan& plan_of(const TimedRun& run) { return run.simulation.lowered.plan; }
 
 // Returns the earliest time at which the two ops differ; nullopt if they do not differ. An event
-// that never happens counts as last.
+// that never happens counts as later than all others.
 std::optional<std::int64_t> first_difference(const OpTimes& a, const OpTimes& b) {
   std::optional<std::int64_t> result;
   const auto look = [&](sim::Time before, sim::Time after) {

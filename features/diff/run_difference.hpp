@@ -13,7 +13,7 @@
 
 namespace pipesim::models {
 
-/// The number of ops that an actor completed, and the number expected.
+/// The number of ops that an actor completed, and the number that it should complete.
 struct OpCount {
   std::uint32_t rank = 0;
   std::string op;
@@ -46,7 +46,7 @@ struct TimedRun {
   const Simulation& simulation;
 };
 
-/// An op that both runs have, with its times.
+/// An op that both runs have, and its times in both runs.
 struct MovedOp {
   std::uint32_t rank = 0;
   std::string name;
@@ -63,7 +63,7 @@ struct PaceChange {
   std::uint64_t ops = 0;
   std::int64_t before_ns = 0;  // total duration, ns
   std::int64_t after_ns = 0;
-  MovedOp largest;  // execution with the largest change
+  MovedOp largest;  // the execution with the largest change
   std::int64_t largest_ns = 0;
 };
 

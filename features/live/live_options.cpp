@@ -49,7 +49,7 @@ void become_live_module(const std::string& module, const Arguments& arguments,
       }
     }
   }
-  // The folder in which the user is can have files with the names of standard modules.
+  // The current folder can contain files with the names of standard modules.
   ::setenv("PYTHONSAFEPATH", "1", 1);
   console.out.flush();
   become_python_module(default_python(), module, words,

@@ -1,4 +1,4 @@
-// Options of 'pipesim collect' and 'pipesim watch', and the start of their Python modules.
+// Shared options of 'pipesim collect' and 'pipesim watch', and the start of their Python modules.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace pipesim::app {
 /// Returns the options that choose the job and the folder.
 OptionGroup live_job_options();
 
-/// Replaces this process by a module of the Python package, and passes all options on.
+/// Replaces this process by a module of the Python package, which gets all options.
 [[noreturn]] void become_live_module(const std::string& module, const Arguments& arguments,
                                      const Console& console);
 

@@ -1,4 +1,4 @@
-// Plans of compiled graphs of OneFlow as scenarios.
+// Reads plans of OneFlow's compiled graphs as scenarios.
 #pragma once
 
 #include <string>

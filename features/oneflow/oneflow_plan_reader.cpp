@@ -114,7 +114,7 @@ class PlanReader {
         within(field, "machine_id", needed_integer(field, "machine_id"), 0, kMaxRanks - 1));
     task.thread = needed_integer(field, "thrd_id");
     if (const auto set = tree_.find(field, "task_set_info")) {
-      // Since OneFlow #10102, a task has a position only within its chain.
+      // Since OneFlow #10102, the plan has a task's position only within its chain.
       const bool in_graph = tree_.find(*set, "order_in_graph").has_value();
       task.order = optional_integer(*set, in_graph ? "order_in_graph" : "order_in_chain", 0);
     }
@@ -156,7 +156,7 @@ class PlanReader {
     task.registers.push_back(reg);
   }
 
-  // Returns the product of the dimensions.
+  // Returns the product of the dimensions, or 1 after an error.
   std::int64_t elements(Index shape) {
     std::int64_t product = 1;
     for (const Index dim : tree_.all(shape, "dim")) {
@@ -236,7 +236,7 @@ class PlanReader {
 }  // namespace
 
 std::optional<OneflowPlan> read_oneflow_plan(std::string_view text, Diagnostics& diagnostics) {
-  // A light plan is a summary that PlanUtil::GenLightPlan writes next to the plan.
+  // Refuses light plans. They are summaries that PlanUtil::GenLightPlan writes next to the plan.
   const bool is_light =
       text.starts_with("rank : ") && text.find(" actor id : ") != std::string_view::npos;
   if (is_light) {

@@ -22,7 +22,7 @@ struct PlanRegister {
   std::int64_t id = 0;
   std::int64_t slots = 1;  // credits, as in the plan
   bool control = false;
-  std::int64_t ops = 0;                     // number of times it is filled per step; 0: not given
+  std::int64_t ops = 0;  // number of times that it is filled per step; 0: not given
   std::optional<std::int64_t> in_place_of;  // the register whose memory it reuses
 };
 
@@ -44,11 +44,11 @@ struct PlanTask {
     std::int64_t id = 0;
     models::Place place;
   };
-  std::vector<Taken> takes;  // registers it consumes, of other tasks or its own
+  std::vector<Taken> takes;  // registers that it consumes, of other tasks or its own
 };
 
 struct OneflowPlan {
-  std::vector<PlanTask> tasks;  // tasks in file order
+  std::vector<PlanTask> tasks;  // in file order
 };
 
 /// Reads the plan in `text`. Returns nullopt after mistakes, which `diagnostics` lists.

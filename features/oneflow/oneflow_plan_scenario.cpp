@@ -1,6 +1,6 @@
-// A plan has a task for each op and rank; an actor of a scenario covers many ranks. Tasks share an
-// actor if their name, kind, stream and counts are equal. Reads and credits may differ between the
-// ranks of an actor.
+// Converts plans to scenarios. A plan has a task for each op and rank; an actor of a scenario
+// covers many ranks. Tasks share an actor if their name, kind, stream and counts are equal. Reads
+// and credits may differ between the ranks of an actor.
 #include "features/oneflow/oneflow_plan_scenario.hpp"
 
 #include <algorithm>
@@ -24,7 +24,8 @@ namespace {
 using models::Diagnostics;
 using models::Operation;
 
-// The scenario form of a task type. Times are made up, because a plan has none.
+// The form of a task type in a scenario. Durations are parameters with made-up defaults, because a
+// plan has no times.
 struct TaskKind {
   std::string_view type;
   std::string_view kind;
@@ -92,7 +93,7 @@ std::optional<Operation> collective_of(const PlanTask& task) {
   if (!logical && task.type != "kCollectiveBoxingGeneric") return std::nullopt;
   if (op.find("s2s") != std::string::npos) return Operation::kAllToAll;
   const std::optional<Operation> found = models::operation_in(op);
-  // Ops that move data in another way still make their members enter together, like a barrier.
+  // Members of other collectives also enter together, as in a barrier.
   return found && models::is_collective(*found) ? *found : Operation::kBarrier;
 }
 
@@ -128,7 +129,7 @@ bool counts(std::string_view kind) {
          kind == "acc_tick";
 }
 
-// A register, as the reads of actors name it.
+// The name of a register in the reads of actors.
 struct Label {
   std::uint32_t task = 0;
   std::uint32_t number = 0;  // 0: `out`, or `ctrl`
@@ -146,7 +147,7 @@ struct Read {
   bool control = false;
   std::int64_t away = 0;  // rank of the producer minus rank of the reader
   std::vector<std::uint32_t> ranks;
-  // Whether the reader's first output uses the memory of the register; such a read comes first.
+  // Whether the reader's first output uses the memory of the register. Such a read comes first.
   bool in_place = false;
 };
 
@@ -198,7 +199,7 @@ class PlanWriter {
   std::int64_t acc_ = 0;                  // micro-batches; 0: not given
   std::vector<std::uint32_t> order_;      // tasks in plan order
   std::map<std::int64_t, Label> labels_;  // labels by register id
-  std::set<std::int64_t> read_;           // registers that have a consumer
+  std::set<std::int64_t> read_;           // registers with a consumer
   std::vector<std::string> streams_;      // stream of each task
   std::vector<std::uint32_t> actor_of_;   // actor of each task
   std::vector<Actor> actors_;
@@ -207,8 +208,8 @@ class PlanWriter {
   std::map<Lists, std::string> group_names_;
 };
 
-// Finds the registers that have a consumer. Other registers block nothing, so the scenario omits
-// them.
+// Finds the registers with a consumer. The scenario omits other registers, because they block
+// nothing.
 void PlanWriter::find_readers() {
   for (const PlanTask& task : plan_.tasks) {
     for (const PlanTask::Taken& taken : task.takes) {
@@ -239,8 +240,8 @@ void PlanWriter::label_registers() {
   }
 }
 
-// Returns the ratio of the executions per step of the task's inputs and outputs (the larger number
-// divided by the smaller one), or 0 if the plan does not give these numbers.
+// Returns the ratio between the task's inputs and outputs per step (the larger number divided by
+// the smaller one), or 0 if the plan does not give these numbers.
 std::int64_t PlanWriter::shape_ratio(const PlanTask& task) const {
   std::int64_t out = 0;
   std::int64_t in = 0;
@@ -300,7 +301,7 @@ std::string PlanWriter::count_text(std::int64_t value) const {
   return value == acc_ || value == 0 ? "acc" : std::to_string(value);
 }
 
-// Returns how often a task without inputs executes.
+// Returns the number of times that a task without inputs executes; empty for other tasks.
 std::string PlanWriter::source_of(std::uint32_t index) const {
   if (!task(index).takes.empty()) return {};
   const std::string_view kind = kind_of(task(index)).kind;
@@ -310,7 +311,7 @@ std::string PlanWriter::source_of(std::uint32_t index) const {
   return ops == 1 ? "1" : count_text(ops);
 }
 
-// Returns the register of another task whose memory holds the op's first output.
+// Returns the consumed register whose memory holds the op's first output; nullopt if there is none.
 std::optional<std::int64_t> PlanWriter::in_place_of(const PlanTask& task) const {
   if (kind_of(task).kind != "compute") return std::nullopt;
   for (const PlanRegister& reg : task.registers) {
@@ -404,7 +405,7 @@ std::vector<std::uint32_t> PlanWriter::ranks_of(const Actor& actor) const {
   return ranks;
 }
 
-// Returns the ranks as `3` or `[0..3, 7]`.
+// Formats ranks as `3` or `[0..3, 7]`.
 YamlNode PlanWriter::ranks_text(const std::vector<std::uint32_t>& ranks) const {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < ranks.size();) {
@@ -421,8 +422,8 @@ YamlNode PlanWriter::ranks_text(const std::vector<std::uint32_t>& ranks) const {
 }
 
 // Returns the lists of ranks that communicate. If the placement of the op has two dimensions, the
-// op can communicate along one of them. By parallel id, tasks with the same index in the first
-// dimension are adjacent.
+// op can communicate along one of them. Sorted by parallel id, tasks with the same index in the
+// first dimension are adjacent.
 std::vector<std::vector<std::uint32_t>> PlanWriter::group_of(const Actor& actor) const {
   std::vector<std::uint32_t> tasks = actor.tasks;
   std::stable_sort(tasks.begin(), tasks.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -464,8 +465,8 @@ YamlNode PlanWriter::slots_of(const std::map<std::uint32_t, std::int64_t>& by_ra
   return choice.number("else", usual);
 }
 
-// Adds the registers. A repeat's data register is one piece of memory with one credit per
-// repetition, whatever the plan says; the actor's kind implies these credits. All other credits
+// Adds the registers. A repeat's data register is a single piece of memory with one credit per
+// repetition, whatever the plan says, and the actor's kind implies these credits. All other credits
 // come from the plan.
 void PlanWriter::add_registers(const Actor& actor, ScenarioMap& fields) const {
   std::map<std::pair<bool, std::uint32_t>, std::map<std::uint32_t, std::int64_t>> slots;

@@ -27,7 +27,7 @@ int hex_digit(char c) {
   return -1;
 }
 
-// Reads up to `most` digits of `base`; returns their number.
+// Reads up to `most` digits in base `base` into `value`. Returns the number of digits.
 std::size_t take_digits(std::string_view text, int base, std::size_t most, std::uint32_t& value) {
   std::size_t count = 0;
   value = 0;
@@ -40,8 +40,8 @@ std::size_t take_digits(std::string_view text, int base, std::size_t most, std::
   return count;
 }
 
-// Appends the value of the escape sequence after a backslash, at the front of `text`. Returns the
-// length of the sequence, or 0 if it is invalid.
+// Appends the value of the escape sequence at the front of `text`, after its backslash, to `out`.
+// Returns the length of the sequence, or 0 if it is invalid.
 std::size_t take_escape(std::string_view text, std::string& out) {
   if (text.empty()) return 0;
   constexpr std::string_view kLetters = "abfnrtv\\'\"?";
@@ -123,7 +123,7 @@ class TextProtoParser {
     }
   }
 
-  // Reads all fields up to and including `close`; '\0' stands for the end of the text.
+  // Reads all fields up to and including `close`. '\0' means the end of the text.
   bool read_fields(char close, Place opened, std::uint32_t depth) {
     for (;;) {
       skip();

@@ -14,9 +14,9 @@
 
 namespace pipesim::formats {
 
-/// The deepest nesting of messages; protobuf's own parsers have this limit.
+/// Maximum nesting of messages, which is the limit of protobuf's own parsers.
 inline constexpr std::uint32_t kMaxTextProtoDepth = 100;
-/// The most fields in a text: 10 million take half a gigabyte.
+/// Maximum number of fields in a text. 10 million fields take half a gigabyte.
 inline constexpr std::size_t kMaxTextProtoFields = 10'000'000;
 
 enum class TextProtoKind : std::uint8_t { kMessage, kString, kWord };
@@ -41,7 +41,7 @@ class TextProto {
 
   /// Returns the fields with this name in `message`, in order.
   std::vector<Index> all(Index message, std::string_view name) const;
-  /// Returns the last field with this name; protobuf also uses the last one.
+  /// Returns the last field with this name, as protobuf does; nullopt if there is none.
   std::optional<Index> find(Index message, std::string_view name) const;
   /// Returns the field at a path of names, such as {"op_conf", "name"}.
   std::optional<Index> find(Index message, std::initializer_list<std::string_view> path) const;
@@ -49,13 +49,13 @@ class TextProto {
   /// Returns the content of a string, with escapes resolved. For other fields, returns the raw
   /// value.
   std::string text(Index field) const;
-  /// Returns the integer value (decimal, 0x.., 0..), or nullopt if it is not an integer or does not
-  /// fit.
+  /// Returns the value of a decimal, hexadecimal (0x..) or octal (0..) integer; nullopt if the
+  /// field is not an integer or the value does not fit.
   std::optional<std::int64_t> integer(Index field) const;
 
  private:
   friend class TextProtoParser;
-  std::deque<TextProtoField> fields_;  // a deque, which grows without copies
+  std::deque<TextProtoField> fields_;  // a deque grows without copies
 };
 
 /// Reads the fields in `text`, which must outlive the result. Returns nullopt after a syntax error.

@@ -13,7 +13,7 @@ void change_calls(TaskGraph& graph, const Change& change) {
   }
 }
 
-// Drops the cluster; calls then take the time stated in the scenario.
+// Drops the cluster. Calls then take the time that the scenario states.
 void drop_cluster(TaskGraph& graph) {
   graph.cluster.reset();
   for (ActorTemplate& actor : graph.actors) {
@@ -57,7 +57,7 @@ void drop_sizes_of_collectives(TaskGraph& graph) {
   });
 }
 
-// Resets the communicator to its defaults; collectives of actors then get one communicator each.
+// Resets the communicator to its defaults. Collectives of actors then get one communicator each.
 void plain_communicator(TaskGraph& graph, std::uint32_t index) {
   CommunicatorTemplate& it = graph.communicators[index];
   CommunicatorTemplate plain;

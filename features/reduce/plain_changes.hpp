@@ -8,9 +8,9 @@
 
 namespace pipesim::models {
 
-/// Returns independent changes to try. Each change removes a detail of `graph` beyond its actors,
-/// steps and durations, or resets the detail to its default. Message sizes stay, because the sizes
-/// decide what NCCL can buffer.
+/// Returns independent changes to try. Each change removes a detail of `graph` other than its
+/// actors, steps and durations, or resets the detail to its default. Sizes of sends and recvs stay,
+/// because they decide what NCCL can buffer.
 std::vector<std::function<void(TaskGraph&)>> plain_changes(const TaskGraph& graph);
 
 }  // namespace pipesim::models

@@ -17,7 +17,7 @@
 namespace pipesim::models {
 namespace {
 
-// Whether the actor is a record or wait that implements the `after` of a step. Turns of
+// Whether the actor is a record or wait that implements the `after` of a step. The implied steps of
 // `one_thread` do not count.
 bool is_implied_wait(const ActorTemplate& actor) {
   return actor.step && actor.step->implied && actor.step->role != sim::Role::kCalls;
@@ -36,7 +36,7 @@ void unwrap_steps(std::vector<ProgramStep>& steps) {
   }
 }
 
-// Dissolves blocks that are empty or that all of `ranks` run once.
+// Replaces blocks that all of `ranks` run once by their steps, and drops empty blocks.
 void flatten_blocks(std::vector<ProgramStep>& steps, const RankSet& ranks) {
   std::vector<ProgramStep> flat;
   for (ProgramStep& step : steps) {
@@ -74,7 +74,7 @@ void gather_programs(TaskGraph& graph) {
   }
 }
 
-// Returns the ranks of all actors and groups.
+// Returns all ranks that occur in actors or groups.
 std::set<std::uint32_t> ranks_of(const TaskGraph& graph) {
   std::set<std::uint32_t> ranks;
   for (const ActorTemplate& actor : graph.actors) ranks.insert(actor.on.begin(), actor.on.end());
@@ -88,7 +88,7 @@ JobSize size_of(const TaskGraph& graph, const Lowered& lowered) {
   return {ranks_of(graph).size(), graph.actors.size(), lowered.plan.op_count};
 }
 
-// Visits op counts and, if `capacities`, capacities: slots, queue lengths and the like.
+// Visits op counts and, if `capacities` is set, also capacities: slots, queue lengths and the like.
 template <typename Visit>
 void for_each_count(TaskGraph& graph, bool capacities, const Visit& visit) {
   for (ActorTemplate& actor : graph.actors) {
@@ -142,9 +142,9 @@ void replace_count(TaskGraph& graph, std::int64_t count, std::int64_t other, boo
   if (graph.micro_batches == count) graph.micro_batches = other;
 }
 
-// Tries to drop runs of neighbors among `n` parts: at first half of the parts at a time, then ever
-// shorter runs. Each pass goes from the last part to the first. Drops the parts that `attempt`
-// allows to drop. `attempt` gets true for each part that stays.
+// Tries to drop runs of neighbors among `n` parts: first half of the parts at a time, then ever
+// shorter runs. Each pass goes from the last part to the first. A run is dropped if `attempt`
+// returns true; `attempt` gets true for each part that stays.
 template <typename Attempt>
 void drop_parts(std::size_t n, Attempt attempt) {
   std::vector<bool> keep(n, true);
@@ -171,8 +171,8 @@ void drop_parts(std::size_t n, Attempt attempt) {
 }
 
 // Returns the smallest number in [least, value] that `attempt` allows, found by bisection.
-// `attempt` must allow `value`, and all numbers above an allowed number. Successful attempts have
-// falling numbers.
+// `attempt` must allow `value`, and all numbers above an allowed number. Each successful attempt
+// has a smaller number than the previous one.
 template <typename Attempt>
 std::int64_t smallest(std::int64_t least, std::int64_t value, Attempt attempt) {
   if (value <= least || attempt(least)) return std::min(least, value);
@@ -184,8 +184,8 @@ std::int64_t smallest(std::int64_t least, std::int64_t value, Attempt attempt) {
   return value;
 }
 
-// Prefix of a placeholder for a step without a line in the user's program. The placeholder is the
-// step's line in the scenario, because a hang at other lines counts as another hang.
+// Prefix of the placeholder for a step without a line in the user's program. The placeholder
+// contains the step's line in the scenario, because a hang at other lines counts as another hang.
 constexpr std::string_view kLineMark = "\x01";
 
 void mark_lines(TaskGraph& graph) {
@@ -212,13 +212,13 @@ class Reducer {
   Reducer(const GraphOf& graph_of, const ReduceOptions& options)
       : graph_of_(graph_of), options_(options) {}
 
-  // Runs the unchanged job. Returns false if the job is invalid or does not hang (both errors), or
-  // if the run was interrupted.
+  // Runs the unchanged job. Returns false if the run was interrupted or, with an error, if the job
+  // is invalid or does not hang.
   bool begin(TaskGraph graph, Diagnostics& diagnostics);
   void shrink_parameters(const std::vector<formats::Parameter>& parameters);
   void shrink_graph();
   void shrink_layers();
-  // Writes the job as a scenario and keeps the job that results from reading the scenario.
+  // Writes the job as a scenario, reads the scenario back, and keeps the job that results.
   bool finish(const ReadBack& read_back, Diagnostics& diagnostics);
   Reduction take() { return std::move(result_); }
 
@@ -286,7 +286,7 @@ Reducer::Run Reducer::run(const TaskGraph& graph, Lowered lowered) {
 }
 
 // Runs the job. Returns the run if its hang equals the hang to keep. Rejects jobs with more than
-// `max_ops` ops without a run.
+// `max_ops` ops without running them.
 std::optional<Reducer::Run> Reducer::run_alike(const TaskGraph& graph, std::uint64_t max_ops) {
   Diagnostics unheard;
   auto lowered = lower(graph, unheard);
@@ -312,7 +312,7 @@ bool Reducer::begin(TaskGraph graph, Diagnostics& diagnostics) {
   if (!lowered) return false;
   Run run = this->run(graph, std::move(*lowered));
   if (!run.hang.hangs()) {
-    // An interrupted first run does not hang either, but the user knows about the interruption.
+    // An interrupted run also does not hang, but the user knows about the interruption.
     if (options_.stop == nullptr || !options_.stop->load()) {
       diagnostics.error({}, Code::kCannotReduce,
                         "the scenario does not hang; reduce needs one that does");
@@ -366,7 +366,7 @@ void Reducer::shrink_parameters(const std::vector<formats::Parameter>& parameter
   }
 }
 
-// Tries to drop some of `n` parts: `take_out(graph, keep)` leaves only the kept parts.
+// Tries to drop some of `n` parts. `take_out(graph, keep)` removes all parts except the kept ones.
 template <typename TakeOut>
 void Reducer::drop(std::size_t n, TakeOut take_out) {
   const TaskGraph base = result_.graph;
@@ -378,7 +378,7 @@ void Reducer::drop(std::size_t n, TakeOut take_out) {
   });
 }
 
-// Tries to drop each of `parts`: `take_out(graph, part)` removes one part.
+// Tries to drop each of `parts`. `take_out(graph, part)` removes one part.
 template <typename Parts, typename TakeOut>
 void Reducer::drop_each(const Parts& parts, TakeOut take_out) {
   drop(parts.size(), [&](TaskGraph& graph, const std::vector<bool>& keep) {
@@ -401,7 +401,7 @@ void Reducer::drop_ranks() {
 }
 
 void Reducer::drop_actors() {
-  // An implied wait belongs to the part of its step.
+  // An implied wait is in the same part as its step.
   std::vector<std::vector<std::uint32_t>> parts(1);
   for (std::uint32_t i = 0; i < result_.graph.actors.size(); ++i) {
     parts.back().push_back(i);
@@ -417,7 +417,7 @@ void Reducer::drop_actors() {
   });
 }
 
-// Tries to drop all actors of each thread, stream, communicator, event and lock.
+// Tries to drop all actors of each thread, stream, communicator, event and lock, one at a time.
 void Reducer::drop_threads_and_streams() {
   using Uses = bool (*)(const ActorTemplate&, std::uint32_t);
   const auto drop_users = [&](std::size_t count, Uses uses) {
@@ -446,7 +446,7 @@ void Reducer::drop_threads_and_streams() {
   });
 }
 
-// Tries to drop each send together with a receive on the same communicator.
+// Tries to drop each send together with a recv on the same communicator.
 void Reducer::drop_messages() {
   constexpr std::size_t kMaxPairs = 2000;
   const auto is_call = [](const ActorTemplate& actor, Operation operation) {
@@ -484,11 +484,11 @@ void Reducer::drop_reads() {
   });
 }
 
-// Removes an actor between other actors: its readers read its source instead.
+// Removes an actor between other actors. Its readers then read its source.
 void bypass(TaskGraph& graph, std::uint32_t index) {
   const ReadTemplate source = graph.actors[index].reads.front();
   for_each_read_of(graph, index, [&](std::uint32_t reader, ReadTemplate& read) {
-    // A read can name only one hop to another rank.
+    // A read can cross ranks only once.
     const bool both_far =
         (source.rank || source.group != kNoIndex) && (read.rank || read.group != kNoIndex);
     if (reader == index || both_far) return;
@@ -516,8 +516,8 @@ std::vector<std::uint32_t> Reducer::actors_that_pass_on() const {
 
 void Reducer::bypass_actors() { drop_each(actors_that_pass_on(), bypass); }
 
-// Tries to bypass each run of neighboring actors, long runs first: the ops of a layer can only be
-// dropped together.
+// Tries to bypass each run of neighboring actors, long runs first, because the ops of a layer can
+// only be dropped together.
 void Reducer::bypass_runs() {
   constexpr std::size_t kMaxActors = 100;
   std::vector<std::uint32_t> actors = actors_that_pass_on();
@@ -535,8 +535,8 @@ void Reducer::bypass_runs() {
   }
 }
 
-// Reduces the job again if it is still longer than a screen. This time, equal waits of several
-// layers count once.
+// Reduces the job again if it is still longer than a screen. In this second reduction, equal waits
+// of several layers count once.
 void Reducer::shrink_layers() {
   constexpr std::size_t kScreen = 20;
   if (result_.graph.actors.size() <= kScreen || !may_go_on()) return;
@@ -578,7 +578,7 @@ void Reducer::shrink_counts() {
   }
 }
 
-// Drops job-wide rules and details that the hang does not need.
+// Tries to drop job-wide rules and details.
 void Reducer::drop_rules() {
   for (const auto& change : plain_changes(result_.graph)) {
     TaskGraph candidate = result_.graph;
@@ -587,7 +587,7 @@ void Reducer::drop_rules() {
   }
 }
 
-// Drops waits between streams that implement the `after` of a step.
+// Tries to drop waits between streams that implement the `after` of a step.
 void Reducer::drop_implied_waits() {
   std::set<std::uint32_t> events;
   for (const ActorTemplate& actor : result_.graph.actors) {
@@ -621,7 +621,7 @@ void Reducer::drop_faults() {
   drop_all(&Faults::denied);
 }
 
-// Drops durations that the hang does not need.
+// Tries to drop durations.
 void Reducer::drop_times() {
   const auto drop_those = [&](const auto& has, const auto& take) {
     std::vector<std::uint32_t> timed;
@@ -646,7 +646,7 @@ void Reducer::drop_times() {
       });
 }
 
-// Drops everything that is no longer referenced.
+// Tries to drop everything that is no longer referenced.
 void Reducer::drop_unused() {
   TaskGraph candidate = result_.graph;
   const std::set<std::uint32_t> of_ranks = ranks_of(candidate);
@@ -660,11 +660,11 @@ void Reducer::drop_unused() {
 }
 
 void Reducer::shrink_graph() {
-  // Replaces the schedule by its programs.
+  // Replaces the schedule by the programs that it generates.
   TaskGraph plain = without_places(result_.graph);
   plain.pipeline.reset();
   if (!accept(std::move(plain))) return;
-  // Each removal can make further parts superfluous.
+  // Repeats the passes, because each removal can make further parts superfluous.
   for (JobSize size; size != result_.after && may_go_on();) {
     size = result_.after;
     drop_unused();
@@ -688,7 +688,7 @@ bool Reducer::finish(const ReadBack& read_back, Diagnostics& diagnostics) {
   finishing_ = true;
   const std::set<std::uint32_t> ranks = ranks_of(result_.graph);
   const RankSet kept(std::vector<std::uint32_t>(ranks.begin(), ranks.end()));
-  // The written scenario has other line numbers.
+  // The written scenario has other line numbers, so the placeholders would not match.
   if (unmark_lines(result_.graph)) {
     auto lowered = lower(result_.graph, diagnostics);
     if (!lowered) return false;

@@ -3,7 +3,7 @@
 //
 // The method is delta debugging (A. Zeller, R. Hildebrandt: Simplifying and Isolating
 // Failure-Inducing Input, IEEE TSE 28(2), 2002). reduce removes half of the parts at a time, then
-// ever fewer, and keeps a removal if the job still hangs in the same way
+// ever fewer. It keeps a removal if the job still hangs in the same way
 // (models/result/hang_signature.hpp). The result is minimal: no examined part can be removed alone.
 #pragma once
 
@@ -29,7 +29,7 @@ using ParameterValues = std::vector<std::pair<std::string, std::string>>;
 /// Returns the task graph with the given parameter values; nullopt if the graph has errors.
 using GraphOf = std::function<std::optional<TaskGraph>(const ParameterValues&)>;
 
-/// The text of a scenario and its task graph.
+/// A scenario as text, and its task graph.
 struct Written {
   std::string text;
   TaskGraph graph;
@@ -42,7 +42,8 @@ using ReadBack = std::function<std::optional<Written>(const TaskGraph&, bool bri
 struct ReduceOptions {
   std::uint64_t max_ops = 200'000'000;  // limit on the ops of all runs together
   const std::atomic<bool>* stop = nullptr;
-  std::atomic<std::uint64_t>* runs = nullptr;  // number of runs so far, updated live
+  // number of runs so far, updated during the reduction
+  std::atomic<std::uint64_t>* runs = nullptr;
 };
 
 /// The size of a job.
@@ -64,7 +65,7 @@ struct Reduction {
   TaskGraph graph;                // the reduced job, as read back from `text`
   Layers layers = Layers::kEach;  // kOnce: waits that differ only in numbers count as equal
   Explanation explanation;        // the end of the reduced job
-  std::uint32_t runs = 0;         // number of runs made
+  std::uint32_t runs = 0;         // number of runs of the reduction
   bool stopped = false;           // whether ReduceOptions::stop cut the search short
   bool out_of_budget = false;     // whether ReduceOptions::max_ops cut the search short
 };

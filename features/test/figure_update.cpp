@@ -17,8 +17,8 @@ using models::Place;
 constexpr std::string_view kDigits = "0123456789";
 constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-// Returns the offset of a place. Line ends of any kind are fine, because they come after the
-// column.
+// Returns the offset of a place; nullopt if the text has no such place. Kinds of line ends make no
+// difference, because line ends come after the column.
 std::optional<std::size_t> offset_of(const std::string& text, Place place) {
   if (place.line == 0 || place.column == 0) return std::nullopt;
   std::size_t begin = 0;
@@ -46,7 +46,7 @@ std::size_t length_of(const Figure& figure, std::string_view text) {
   if (text.substr(end, 1) == ".") end = skip(text, end + 1, kDigits);
   const std::size_t unit = skip(text, end, " ");
   const std::size_t after = skip(text, unit, kLetters);
-  return after > unit ? after : end;  // 0 needs no unit
+  return after > unit ? after : end;  // the figure 0 needs no unit
 }
 
 // Whether a value in YAML can end before `rest`.
@@ -62,7 +62,7 @@ struct Span {
   std::size_t size = 0;
 };
 
-// Finds the figure in the text, without quotes.
+// Returns the span of the figure in the text, without quotes.
 std::optional<Span> find(const std::string& text, const Figure& figure) {
   const std::optional<std::size_t> offset = offset_of(text, figure.place);
   if (!offset) return std::nullopt;
@@ -136,7 +136,7 @@ std::vector<Figure> figures_of(const models::Expectation& expectation,
 UpdatedText update_figures(const std::string& text, const std::vector<Figure>& figures) {
   UpdatedText result;
   result.text = text;
-  // Replaces from the end to the beginning, so that earlier places stay valid.
+  // Goes from the end to the beginning, so that earlier places stay valid.
   std::map<Place, std::vector<const Figure*>, std::greater<>> places;
   for (const Figure& figure : figures) places[figure.place].push_back(&figure);
   for (const auto& [place, of] : places) {

@@ -20,9 +20,9 @@ struct Figure {
   friend bool operator==(const Figure&, const Figure&) = default;
 };
 
-/// Returns the exact figures of `expectation`, with the values in the run of `graph`: time, cycle
-/// length and memory; with `names`, also verdict and cause. Without `names`, the result is empty if
-/// verdict or cause differ: the figures of a run with another end are meaningless.
+/// Returns the exact figures of `expectation` with their values in the run of `graph`: time, cycle
+/// length and memory; with `names`, also verdict and cause. Without `names`, returns no figures if
+/// verdict or cause differ, because the figures of a run with another end are meaningless.
 std::vector<Figure> figures_of(const models::Expectation& expectation,
                                const models::TaskGraph& graph, const models::Simulation& run,
                                bool names);

@@ -1,5 +1,5 @@
-// Tests share nothing, so threads take tests one by one from a list. Results are reported in the
-// order of the list, whichever test finishes first.
+// The test command. Tests share nothing, so threads take them one by one from a list. Results are
+// reported in the order of the list, whichever test finishes first.
 #include <algorithm>
 #include <atomic>
 #include <optional>
@@ -51,9 +51,9 @@ struct Test {
   std::size_t index = 0;  // index of the expectation in the file
   std::vector<formats::Setting> settings;
   TestResult result;
-  bool ready = false;  // whether the test finished without a run
+  bool ready = false;  // whether the result is known without a run
   bool unreadable = false;
-  // Results of a run that was compared with its expectation:
+  // Results of comparing the run with its expectation:
   std::vector<Unmet> unmet;
   std::vector<formats::Figure> figures;
   std::string report;
@@ -152,8 +152,8 @@ class Suite {
     }
   }
 
-  // Adds a failed test for a file without tests if the command line names the file. If the file was
-  // found in a folder, adds a skipped test.
+  // Adds the result for a file without tests: failed if the command line names the file, skipped if
+  // the file was found in a folder.
   void add_without_tests(const TestFile& file) {
     const auto& named = options_.paths;
     if (std::find(named.begin(), named.end(), file.path) == named.end()) {
@@ -243,7 +243,7 @@ std::vector<models::Place> update_file(const TestFile& file, const Test* begin, 
   return updated.refused;
 }
 
-// Sets the result of a test from the unmet expectations that were not updated.
+// Sets the result of a test. Only unmet expectations whose figures were not updated make it fail.
 void judge(const TestFile& file, const TestOptions& options,
            const std::vector<models::Place>& refused, Test& test) {
   if (test.unmet.empty()) return;
@@ -322,8 +322,8 @@ TestOptions test_options(const Arguments& arguments) {
   return options;
 }
 
-// Throws InputError if no scenario has a test: a command that tests nothing must not succeed. Some
-// scenarios can lack expectations.
+// Throws InputError if no scenario has a test, because a command that tests nothing must not
+// succeed. Single scenarios can lack expectations.
 void check_for_tests(const Suite& suite) {
   const bool none = std::all_of(suite.tests.begin(), suite.tests.end(), [](const Test& test) {
     return test.result.status == TestStatus::kSkipped;

@@ -20,7 +20,7 @@ using models::Unmet;
 
 constexpr std::size_t kMaxReportLines = 16;
 
-// Formats a share in millionths: "20%", "33.3333%".
+// Formats `share`, in millionths, as "20%" or "33.3333%".
 std::string permille_text(std::int64_t share) {
   std::string text = fmt::format("{}.{:04}", share / 10'000, share % 10'000);
   text.erase(text.find_last_not_of('0') + 1);
@@ -63,7 +63,7 @@ std::string order_text(const Unmet& unmet) {
                      after.start == sim::kNever ? "but " : "", found);
 }
 
-// Describes unmet memory bounds: rounded, or in bytes if rounding would hide the difference.
+// Describes unmet memory bounds. Rounds the sizes, unless rounding would hide the difference.
 std::string memory_text(const Unmet& unmet) {
   const char* what = unmet.reserved ? "reserved memory" : "peak memory";
   const bool least = unmet.number < unmet.bounds.least;

@@ -17,7 +17,7 @@ std::string unmet_text(const models::Unmet& unmet);
 /// Returns the first lines of the report of a run, indented.
 std::string report_head(const models::TaskGraph& graph, const models::Explanation& explanation);
 
-/// Returns "passed FILE [acc=2]" and the details below this line.
+/// Returns the line "passed FILE [acc=2]", followed by the details.
 std::string test_text(const TestResult& result, bool colour);
 
 /// Returns the last line: "12 passed, 1 failed".
