@@ -105,8 +105,8 @@ class Hang:
 @dataclasses.dataclass(frozen=True)
 class Exploration:
     """The answer of `explore`. `left`: alternatives that were not run; `records`: number of
-    different records, each checked; `failed`: why ranks failed; `bounds` and `not_free`: limits of
-    the answer."""
+    different records, each checked; `failed`: reasons for which ranks failed; `bounds` and
+    `not_free`: limits of the answer."""
 
     answer: str  # "covered", "hang possible", "hang certain", "failed" or "not covered"
     hangs: tuple[Hang, ...]
@@ -194,9 +194,9 @@ def record(
 
     A script gets `args` on its command line; a function is called with `args`, in processes forked
     from this one, so it can be a closure. A function sees the state that torch and the test have
-    set up, and all ranks have one hash seed. `out` is the folder of the record; by default, the
-    record is deleted together with the returned object. The results of calls of more than `limit`
-    bytes are made up. `seconds` is the longest time without progress.
+    set up, and all ranks have the same hash seed. `out` is the folder of the record; by default,
+    the record is deleted together with the returned object. The results of calls of more than
+    `limit` bytes are made up. `seconds` is the longest time without progress.
 
     Raises RecordingFailed if there is no script or no torch, or if the recording was interrupted.
     A rank that fails is not an error here: see `Record.ends`.
@@ -257,10 +257,10 @@ def explore(
     env: Mapping[str, str] = {},
     chdir: Union[str, Path, None] = None,
 ) -> Exploration:
-    """Runs `job` with other answers of clocks, polls, queues, stores, ..., as `pipesim explore`,
+    """Runs `job` with other answers of clocks, polls, queues, stores, ..., like `pipesim explore`,
     until a run hangs, all answers were tried, or a limit is reached: `answers` unusual answers in a
-    run, `runs`, or `time` in seconds. `free` names the kinds to explore; all but data and faults by
-    default. The other arguments are those of `record`.
+    run, `runs`, or `time` in seconds. `free` names the kinds to explore; by default, all except
+    data and faults. The other arguments are those of `record`.
 
     Raises RecordingFailed if the job cannot be run."""
     if not callable(job) and not Path(job).is_file():

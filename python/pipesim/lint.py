@@ -16,7 +16,7 @@ from pipesim.linter.walker import Walker
 
 
 def lint(paths: list[str]) -> list[dict[str, Any]]:
-    """Returns for each script its `findings`, or the `error` of a script that cannot be read."""
+    """Returns the `findings` of each script, or its `error` if the script cannot be read."""
     reader = Reader()
     results: dict[str, dict[str, Any]] = {}
     modules: dict[str, Module] = {}
@@ -44,7 +44,7 @@ def lint(paths: list[str]) -> list[dict[str, Any]]:
 
 def _error(error: Exception) -> dict[str, Any]:
     if isinstance(error, SyntaxError):
-        # Python counts columns of characters from 1; 0 stands for the end of the line before.
+        # Python counts columns of characters from 1; 0 stands for the end of the previous line.
         line, column = error.lineno or 1, max(1, error.offset or 1)
         before = (error.text or "")[: column - 1]
         return {"line": line, "column": len(before.encode()) + 1, "message": error.msg}

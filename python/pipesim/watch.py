@@ -24,7 +24,7 @@ EXIT_MOVES = 0
 EXIT_HANGS = 1
 EXIT_UNDECIDED = 3
 
-# Reasons of roots, and states of processes, with which only a restart helps.
+# Reasons of roots, and states of processes, after which only a restart helps.
 _DEAD_OR_STUCK = ("died", "stopped", "is dead", "is stopped")
 
 
@@ -49,7 +49,7 @@ def _parser() -> cli.Parser:
 
 
 class Watcher:
-    """The command: a watch, and what it writes."""
+    """The command: a watch, and its output."""
 
     def __init__(self, options: argparse.Namespace, processes: Processes) -> None:
         self.options = options
@@ -167,13 +167,13 @@ def _escaped(text: str) -> str:
 
 
 def known_roots(diagnosis: dict[str, Any]) -> list[dict[str, Any]]:
-    """Returns the ranks for which the others wait."""
+    """Returns the roots with a known reason."""
     return [root for root in diagnosis.get("roots", []) if root.get("reason") != "unexplained"]
 
 
 def restart_advice(diagnosis: dict[str, Any], answer: Optional[str]) -> Optional[str]:
-    """Returns what a restart does, if the evidence shows it. `answer` is that of `pipesim check`
-    for a record of the job."""
+    """Returns the effect of a restart; None if the evidence does not show it. `answer`: the answer
+    of `pipesim check` for a record of the job."""
     reasons = [root.get("reason") for root in diagnosis.get("roots", [])]
     reasons += [process.get("state") for process in diagnosis.get("processes", [])]
     if any(reason in _DEAD_OR_STUCK for reason in reasons):

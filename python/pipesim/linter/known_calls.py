@@ -30,7 +30,7 @@ COLLECTIVES = {
 BARRIERS = frozenset(["barrier", "monitored_barrier", "wait_for_everyone"])
 # Modules that import none of these packages, even through others, are not walked.
 JOB_PACKAGES = frozenset(["accelerate", "deepspeed", "lightning", "pytorch_lightning", "torch"])
-# Functions that all ranks of the job must call, also those that are not in the new group.
+# Functions that all ranks of the job must call, even ranks outside the new group.
 NEW_GROUPS = frozenset(
     ["init_device_mesh", "new_group", "new_subgroups", "new_subgroups_by_enumeration"]
 )
@@ -83,7 +83,7 @@ PASS_ON = frozenset(
 UNORDERED = frozenset(["difference", "frozenset", "intersection", "set", "union"])
 ORDERED = frozenset(["all", "any", "len", "max", "min", "sorted", "sum"])
 
-# Exceptions that all ranks mostly raise alike, or that end the job.
+# Exceptions that usually all ranks raise alike, or that end the job.
 SAME_ON_ALL_RANKS = frozenset(
     "AttributeError ImportError IndexError KeyError KeyboardInterrupt ModuleNotFoundError "
     "NameError NotImplementedError StopIteration SystemExit TypeError ValueError".split()

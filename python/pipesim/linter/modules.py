@@ -76,7 +76,7 @@ class Module:
     functions: dict[ast.AST, Function] = dataclasses.field(default_factory=dict)
     classes: dict[ast.AST, Class] = dataclasses.field(default_factory=dict)
     neighbors: dict[str, Module] = dataclasses.field(default_factory=dict)
-    seeded: set[str] = dataclasses.field(default_factory=set)  # packages with random numbers
+    seeded: set[str] = dataclasses.field(default_factory=set)  # packages that the module seeds
 
     def source(self, node: ast.AST) -> str:
         """Returns the text of an expression in one line."""
@@ -109,7 +109,7 @@ class Reader:
         return [module for module in self._read if module.path in found]
 
     def read(self, path: str) -> Module:
-        """Returns the module at `path`, with its neighbors. Throws OSError, SyntaxError,
+        """Returns the module at `path`, with its neighbors. Raises OSError, SyntaxError or
         ValueError."""
         real = os.path.realpath(path)
         if real in self._modules:

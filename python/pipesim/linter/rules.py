@@ -59,7 +59,7 @@ def _name(call: Call, module: Module) -> str:
 
 
 def _source(origin: Origin, test: str) -> str:
-    """Says why ranks differ in a test; names the source of the value if the test does not."""
+    """Explains why ranks differ in a test; names the source of the value if the test does not."""
     source = "" if origin.text in test else f" ({_short(origin.text)})"
     return f"'{_short(test)}' depends on {_DEPENDS_ON[origin.kind]}{source}"
 
@@ -85,7 +85,8 @@ def branch(
     taken: Sequence[Call],
     other: Sequence[Call],
 ) -> Finding:
-    """A test whose arms make different calls: `taken` if it is true, else `other`."""
+    """Returns the finding for a test whose arms make different calls: `taken` if the test is true,
+    else `other`."""
     test = module.source(node)
     at = next(
         (i for i, (a, b) in enumerate(zip(taken, other)) if a.signature != b.signature),

@@ -80,8 +80,8 @@ def join(*values: Value) -> Value:
 
 
 def either(*values: Value) -> Value:
-    """Returns what is known of a variable that one of several assignments set. It is a known group
-    only if all of `values` are."""
+    """Returns what is known of a variable that one of several assignments set. The result is a
+    known group only if all of `values` are."""
     value = join(*values)
     return (
         value

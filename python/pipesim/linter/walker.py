@@ -52,7 +52,7 @@ class _Exit:
 
 @dataclasses.dataclass
 class _Unbalanced:
-    """A test of which one arm makes calls that the other does not make."""
+    """A test with one arm that makes calls that the other arm does not make."""
 
     node: ast.expr
     origin: Origin
@@ -315,7 +315,7 @@ class Walker:
         }
 
     def _mark_assigned(self, node: ast.If, origin: Origin, frame: _Frame) -> None:
-        """Variables that get other values in the arms of `node` differ between ranks."""
+        """Marks the variables to which the arms of `node` assign: they differ between ranks."""
         for name in syntax.assigned([*node.body, *node.orelse]):
             arms = [
                 syntax.assigned(node.body).get(name, []),
@@ -366,7 +366,8 @@ class Walker:
 
     @contextlib.contextmanager
     def _in_loop(self, frame: _Frame) -> Iterator[None]:
-        """Walks the body of a loop; then the calls are known that `continue` and `break` skip."""
+        """Enters a context for the body of a loop. At its end, the calls that `continue` and
+        `break` skip are known, so checks these exits."""
         start, exits, before = len(frame.calls), len(frame.exits), dict(frame.names)
         frame.loops += 1
         yield
@@ -394,7 +395,7 @@ class Walker:
             if at >= len(own) or own[at] != call.signature:
                 break
         else:
-            return  # they make more calls, and those that follow are not known
+            return  # these ranks make more calls, and their further calls are unknown
         if isinstance(leave.node, ast.ExceptHandler):
             caught = frame.module.source(leave.node.type) if leave.node.type else "any exception"
             self._report(rules.swallowed_error(frame.module, leave.node, caught, leave.kind, call))
@@ -674,7 +675,7 @@ class Walker:
     # Calls
 
     def _path(self, node: ast.AST, frame: _Frame) -> str:
-        """Returns the dotted name of a function as its package has it, or an empty text."""
+        """Returns the dotted name of a function as in its package, or an empty string."""
         names = []
         while isinstance(node, ast.Attribute):
             names.append(node.attr)
@@ -685,7 +686,8 @@ class Walker:
         return ".".join(reversed(names))
 
     def _library_call(self, node: ast.AST, frame: _Frame) -> str:
-        """Returns the name of a function of torch.distributed or a framework, or an empty text."""
+        """Returns the name of a function of torch.distributed or a framework, or an empty
+        string."""
         if not isinstance(node, ast.Call):
             return ""
         path = self._path(node.func, frame)
@@ -754,7 +756,7 @@ class Walker:
         return [dataclasses.replace(call, via=callee.name) for call in callee.calls[:free]]
 
     def _call_library(self, name: str, given: _Given, frame: _Frame) -> Optional[Value]:
-        """Returns None if the function is of no interest."""
+        """Returns the value of a call of a library, or None if the function is of no interest."""
         node = given.node
         if name in known_calls.RANK_FUNCTIONS:
             return Value(differs=Origin("rank", frame.module.source(node), node.lineno))
@@ -814,7 +816,7 @@ class Walker:
                 owner.of.agreed.add(node.attr)
 
     def _call_unknown(self, given: _Given, frame: _Frame) -> Value:
-        """Returns the value of a call of a function that is not of the script."""
+        """Returns the value of a call of a function that the script does not define."""
         node = given.node
         path = self._path(node.func, frame)
         last = node.func.attr if isinstance(node.func, ast.Attribute) else path
@@ -880,7 +882,7 @@ class Walker:
     # Threads
 
     def _check_threads(self) -> None:
-        """Reports threads that make calls on a group that other threads use too."""
+        """Reports threads that make calls on a group that other threads also use."""
         for module, node, function in self._threads:
             own = {id(call.node) for call in function.calls}
             paths = _paths_of_program(module)
@@ -905,7 +907,8 @@ def _paths_of_program(module: Module) -> set[str]:
 
 
 def _of_all(calls: Sequence[Call]) -> list[Call]:
-    """Returns the calls that every rank must make: others can be of a group's members only."""
+    """Returns the calls that every rank must make. Other calls can be for the members of a group
+    only."""
     return [call for call in calls if call.of_all_ranks]
 
 

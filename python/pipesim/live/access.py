@@ -12,7 +12,8 @@ _SYS_PTRACE = 19  # CAP_SYS_PTRACE
 
 
 def help_for_pyspy(processes: Processes, pid: int) -> str:
-    """Returns what lets py-spy read the memory of a process that it was refused."""
+    """Returns advice on how to let py-spy read the memory of a process, after py-spy was
+    refused."""
     own, user = os.geteuid(), processes.user(pid)
     capabilities = int(_own_status(processes).get("CapEff", "0"), 16)
     if own != 0 and user is not None and user != own:
@@ -34,12 +35,12 @@ def help_for_pyspy(processes: Processes, pid: int) -> str:
 
 
 def help_without_pyspy() -> str:
-    """Returns where stacks can come from on a machine without py-spy."""
+    """Returns advice on how to get stacks on a machine without py-spy."""
     return "pip install py-spy, into any environment of this machine, and run the command again"
 
 
 def help_for_other_stacks() -> str:
-    """Returns what gives stacks where py-spy is not permitted, in the next run of the job."""
+    """Returns advice on how to get stacks without py-spy in the next run of the job."""
     return (
         "no py-spy is needed if the script calls torch.distributed.debug.start_debug_server(), or "
         "faulthandler.register(signal.SIGUSR1, all_threads=True) and you add --signal SIGUSR1"

@@ -27,8 +27,8 @@ _RAS_QUESTION = b"client protocol 2\nset format json\nverbose status\n"
 
 
 def dump_of_server(address: server.Address, timeout: float) -> Optional[bytes]:
-    """Returns the dump of the Flight Recorder that a debug server has: that of NCCL if it has
-    calls, else that of the other backends."""
+    """Returns the dump of the Flight Recorder from a debug server: NCCL's dump if it has calls,
+    else the dump of the other backends."""
     best = None
     for handler in _DUMPS:
         body = server.ask(address, handler, timeout)
@@ -42,7 +42,7 @@ def dump_of_server(address: server.Address, timeout: float) -> Optional[bytes]:
 
 
 def counts_of_server(address: server.Address, timeout: float) -> Optional[str]:
-    """Returns the numbers of the last calls in each group, as text that differs once they differ;
+    """Returns the numbers of the last calls in each group, as text that changes with the numbers;
     None if the debug server does not know them."""
     found = []
     for handler in _DUMPS:
@@ -94,14 +94,15 @@ def ask_pipe(processes: Processes, rank: Rank) -> Optional[bool]:
 
 
 def ras_address(environ: dict[str, str]) -> tuple[str, int]:
-    """Returns where NCCL's RAS of a job listens."""
+    """Returns the address on which NCCL's RAS of a job listens."""
     host, _, port = environ.get("NCCL_RAS_ADDR", "").rpartition(":")
     number = int(port) if port.isdigit() else _RAS_PORT
     return (host.strip("[]") or "localhost", number)
 
 
 def ask_ras(address: tuple[str, int], timeout: float) -> str:
-    """Returns a report of NCCL's RAS as JSON, or as text from NCCL before 2.28; empty without."""
+    """Returns a report of NCCL's RAS as JSON, or as text from NCCL before 2.28; empty if there is
+    none."""
     for question in (_RAS_QUESTION, b"verbose status\n"):
         text = _ask(address, question, timeout).decode(errors="replace")
         if question == _RAS_QUESTION and "{" in text:

@@ -59,8 +59,8 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
 
 
 def only_job(processes: Processes, wanted: Optional[str], command: str) -> Job:
-    """Returns the job on this host, or the one that --job names. Exits with an error if there is
-    none, or a choice."""
+    """Returns the job on this host, or the one that --job names. Exits with an error if there is no
+    job, or if there are several."""
     jobs = find_jobs(processes)
     chosen = choose_job(jobs, wanted)
     if len(chosen) == 1:
@@ -103,7 +103,7 @@ def numbers_text(numbers: Sequence[int]) -> str:
 
 
 def new_folder(given: Optional[str], host: str) -> str:
-    """Returns the folder for evidence, and makes it. Several hosts can share a folder; evidence of
+    """Creates and returns the folder for evidence. Several hosts can share a folder; evidence of
     two moments cannot."""
     folder = given or time.strftime("hang-%Y%m%d-%H%M%S")
     try:
@@ -119,7 +119,7 @@ def new_folder(given: Optional[str], host: str) -> str:
 
 
 def summary(facts: Facts, folder: str) -> str:
-    """Returns what was collected, in a few lines."""
+    """Describes the collected evidence in a few lines."""
     job = facts.job
     if job.world_size is None:
         found = count(len(facts.ranks), "process" if job.launcher == "mp.spawn" else "rank")

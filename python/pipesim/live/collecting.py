@@ -29,7 +29,7 @@ class RankFacts:
     rank: Rank
     files: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    stacks: str = ""  # their source; empty without stacks
+    stacks: str = ""  # source of the stacks; empty: none
     has_calls: bool = False
     state: str = ""
     cpu_share: Optional[float] = None
@@ -53,7 +53,7 @@ class Facts:
     seconds: float = 0.0
     has_ras: bool = False
     logs: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # what was refused, and what helps
+    notes: list[str] = field(default_factory=list)  # refused evidence, and advice
 
 
 class Collector:
@@ -75,12 +75,12 @@ class Collector:
         self.host = host
         self.signal = number  # the signal of faulthandler
         self.pyspy = pyspy or stacks.find_pyspy(processes, job.ranks)
-        self.seen = seen  # the processes of ranks that were there before
+        self.seen = seen  # the processes of ranks at an earlier look
         self.is_pyspy_refused = False
 
     def run(self) -> Facts:
         begin = time.monotonic()
-        # The job may have been found long ago. A state is that before py-spy asks.
+        # The job may have been found long ago. Stores the states before py-spy asks.
         for rank in self.job.ranks:
             rank.stat = self.processes.stat(rank.pid) or rank.stat
         facts = Facts(
@@ -98,7 +98,7 @@ class Collector:
         self._write_logs(facts)
         time.sleep(max(0.0, begin + SECONDS_BETWEEN_LOOKS - time.monotonic()))
         if reports[0]:
-            # A count that two reports repeat does not move.
+            # A count that is equal in two reports does not move.
             reports.append(self._ask_ras(ras))
             self._write(f"ras_{self.host}_.json", "".join(reports).encode())
         self._look_again(facts, begin)
@@ -121,7 +121,7 @@ class Collector:
 
     def _gather(self, facts: RankFacts) -> None:
         rank = facts.rank
-        # Only py-spy sees a process that is stopped; nothing in it answers.
+        # Only py-spy can read a stopped process: nothing in the process answers.
         is_stopped = rank.stat.is_stopped
         address = None if is_stopped else server.find_server(self.processes, rank)
         asked = calls.ask_pipe(self.processes, rank)
@@ -207,7 +207,7 @@ class Collector:
                 it.state = "sleeping" if stat.is_stopped else stat.state
 
     def _add_notes(self, facts: Facts) -> None:
-        """Adds what was refused or is missing, and what helps."""
+        """Adds notes on refused and missing evidence, with advice."""
         without = [it for it in facts.ranks if not it.stacks]
         if without and self.pyspy is None:
             facts.notes.append("py-spy was not found: " + access.help_without_pyspy())

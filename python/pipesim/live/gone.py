@@ -25,8 +25,8 @@ class GoneRank:
 def gone_ranks(
     processes: Processes, job: Job, seen: Optional[dict[int, int]] = None
 ) -> list[GoneRank]:
-    """Returns the ranks that this host should have, and of which no process is left. `seen` has the
-    processes of ranks that were there before.
+    """Returns the ranks that this host should have, but that have no process left. `seen` has the
+    processes of ranks at an earlier look.
 
     If the environment of some processes may not be read, a rank that was not found can be one of
     them, so none counts as gone.
@@ -50,7 +50,7 @@ def gone_ranks(
 
 
 def exit_text(code: Optional[int]) -> str:
-    """Returns how a process ended: "killed by SIGKILL", "exited with status 1"."""
+    """Describes the end of a process: "killed by SIGKILL", "exited with status 1"."""
     if code is None:
         return ""
     if code >= 0:
@@ -62,7 +62,8 @@ def exit_text(code: Optional[int]) -> str:
 
 
 def _ended_children(processes: Processes, job: Job) -> list[tuple[int, Stat]]:
-    """Returns the children of the job's agent that have ended, and that the agent has not asked."""
+    """Returns the children of the job's agent that have ended, but that the agent has not waited
+    for."""
     found: list[tuple[int, Stat]] = []
     if job.agent in (None, 0, 1):
         return found
@@ -76,7 +77,7 @@ def _ended_children(processes: Processes, job: Job) -> list[tuple[int, Stat]]:
 def _numbers(
     job: Job, missing: list[int], ended: list[tuple[int, Stat]]
 ) -> dict[int, tuple[int, Stat]]:
-    """Returns which rank each ended process was, as far as that is certain."""
+    """Returns the ended process of each missing rank, if it is certain."""
     if len(missing) == len(ended) == 1:
         return {missing[0]: ended[0]}
     expected = job.expected()
@@ -123,8 +124,8 @@ def local_rank(job: Job, number: int) -> Optional[int]:
 
 
 def path_of_local_rank(path: str, local: Optional[int], wanted: Optional[int]) -> str:
-    """Returns the path that torchrun chose for another local rank, from the one of `local`:
-    attempt_0/1/stdout.log is attempt_0/2/stdout.log for local rank 2."""
+    """Returns the path that torchrun chose for local rank `wanted`, given the path for `local`:
+    attempt_0/1/stdout.log becomes attempt_0/2/stdout.log for local rank 2."""
     folder, name = os.path.split(path)
     above, last = os.path.split(folder)
     if local is None or wanted is None or last != str(local) or "attempt_" not in above:

@@ -21,7 +21,7 @@ class RankNames:
     needs: str = ""  # a variable without which the others mean something else
 
 
-# In the order in which they count: torchrun below srun sets RANK next to SLURM_PROCID.
+# Highest precedence first: torchrun below srun sets RANK next to SLURM_PROCID.
 _NAMES = (
     RankNames("", "RANK", ("WORLD_SIZE",), "LOCAL_RANK", "LOCAL_WORLD_SIZE"),
     RankNames(
@@ -47,7 +47,7 @@ _NAMES = (
 # Parts of the names of a job, as far as its launcher sets them.
 _JOB_NAMES = ("TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID")
 
-# Words of the commands of programs that start ranks and are none.
+# Words in the commands of programs that start ranks but are not ranks themselves.
 _LAUNCHERS = (
     "torchrun",
     "torch.distributed.run",
@@ -121,7 +121,7 @@ class Job:
         return list(range(base, base + self.local_size))
 
     def missing(self) -> list[int]:
-        """Returns the ranks that this host should have, and of which no process was found."""
+        """Returns the ranks that this host should have, but whose processes were not found."""
         expected = self.expected()
         return [] if expected is None else sorted(set(expected) - self.numbers)
 
@@ -205,8 +205,8 @@ class _Finder:
         return sorted(torch or jobs, key=lambda job: job.name)
 
     def _is_helper(self, pid: int) -> bool:
-        """Whether the process was started by Python, which hands on the rank of its parent: data
-        workers, and debug servers that outlive their rank."""
+        """Whether Python started the process, which then inherits its parent's rank: data workers,
+        and debug servers that outlive their rank."""
         command = " ".join(self.commands[pid])
         return any(word in command for word in _STARTED_BY_PYTHON) or "resource_tracker" in command
 

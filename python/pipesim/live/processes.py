@@ -153,7 +153,7 @@ class Processes:
         return match[1] if match else None
 
     def wait_channel(self, pid: int) -> Optional[str]:
-        """Returns the kernel function in which the main thread waits, if the kernel tells."""
+        """Returns the kernel function in which the main thread waits, if the kernel reports it."""
         text = (self.read(pid, "wchan") or "").strip()
         return text if text not in ("", "0") else None
 
@@ -234,7 +234,8 @@ class Processes:
             return True
 
     def catches(self, pid: int, number: int) -> bool:
-        """Whether the process has a handler for this signal, which it would die of otherwise."""
+        """Whether the process has a handler for this signal; without a handler, the signal would
+        end it."""
         mask = self.status(pid).get("SigCgt", "0")
         return bool(int(mask, 16) >> (number - 1) & 1)
 

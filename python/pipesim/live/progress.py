@@ -35,7 +35,7 @@ class Look:
 
 
 class Progress:
-    """When each rank has moved last. Times are those that the caller names."""
+    """The last time at which each rank moved. The caller supplies all times."""
 
     def __init__(self) -> None:
         self._looks: dict[int, Look] = {}
@@ -53,7 +53,7 @@ class Progress:
 
     @property
     def ranks(self) -> list[int]:
-        """All ranks that were ever seen."""
+        """Returns all ranks that were ever seen."""
         return sorted(self._moved)
 
     def quiet(self) -> float:
@@ -65,5 +65,5 @@ class Progress:
         return self._time - min(self._moved.values(), default=self._time)
 
     def still(self, seconds: float) -> list[int]:
-        """Returns the ranks that have not moved for so long."""
+        """Returns the ranks that have not moved for `seconds`."""
         return sorted(rank for rank, at in self._moved.items() if self._time - at >= seconds)

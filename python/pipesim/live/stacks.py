@@ -35,7 +35,8 @@ class Stacks:
 
 
 def find_pyspy(processes: Processes, ranks: list[Rank]) -> Optional[str]:
-    """Returns py-spy: in PATH, beside this interpreter, or in the environment of a rank."""
+    """Returns the path of py-spy: in PATH, next to this interpreter, or in the environment of a
+    rank."""
     found = shutil.which("py-spy")
     if found:
         return found
@@ -55,8 +56,8 @@ def find_pyspy(processes: Processes, ranks: list[Rank]) -> Optional[str]:
 
 
 def ask_pyspy(pyspy: str, pid: int, timeout: float = _PYSPY_SECONDS) -> Stacks:
-    """Returns the stacks that py-spy sees. A busy process can look as if a thread had no frames, so
-    py-spy is asked a second time then."""
+    """Returns the stacks that py-spy sees. A thread of a busy process can seem to have no frames;
+    py-spy is then asked a second time."""
     best = Stacks(error="py-spy has seen no frame")
     for _ in range(2):
         found = _run_pyspy(pyspy, pid, timeout)
@@ -70,7 +71,7 @@ def ask_pyspy(pyspy: str, pid: int, timeout: float = _PYSPY_SECONDS) -> Stacks:
 
 
 def _run_pyspy(pyspy: str, pid: int, timeout: float) -> Stacks:
-    # The values of variables need --locals, which is never used.
+    # Never uses --locals, which would print the values of variables.
     command = [pyspy, "dump", "--nonblocking", "--pid", str(pid)]
     try:
         done = subprocess.run(
@@ -114,14 +115,14 @@ def ask_server(address: server.Address, number: Optional[int], timeout: float) -
     return Stacks(_heading(number) + body.decode(errors="replace"), "debug server")
 
 
-_one_at_a_time = threading.Lock()  # the ranks can write into one file
+_one_at_a_time = threading.Lock()  # several ranks can write to the same file
 
 
 def ask_faulthandler(
     processes: Processes, rank: Rank, number: signal.Signals, timeout: float = 1.0
 ) -> Stacks:
     """Sends the signal for which the script has registered faulthandler, and returns what the rank
-    then writes into its standard error. Never sends a signal that would end the process."""
+    then writes to its standard error. Never sends a signal that would end the process."""
     if not processes.catches(rank.pid, number):
         return Stacks(error=f"{number.name} is not caught by the process, and would end it")
     path = processes.path(rank.pid, "fd", "2")
@@ -158,8 +159,8 @@ def _read_from(path: str, offset: int) -> str:
 
 
 def stack_of(text: str) -> list[str]:
-    """Returns the frames in a dump of stacks, without the state of the threads: what two dumps of a
-    process that does not move have in common."""
+    """Returns the frames in a dump of stacks, without the state of the threads. They are equal in
+    two dumps of a process that does not move."""
     frames = []
     for line in text.splitlines():
         if line.startswith(("    ", "  File ")):

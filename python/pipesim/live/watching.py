@@ -31,7 +31,7 @@ class State(enum.Enum):
 
 @dataclass
 class Limits:
-    """When a job that does not move counts as hanging, in seconds."""
+    """The times, in seconds, after which a job that does not move counts as hanging."""
 
     quiet: float = 5.0  # nothing moves: longer than the job ever pauses
     patience: float = 300.0  # some ranks wait for one that works, as in a checkpoint
@@ -39,7 +39,7 @@ class Limits:
 
 @dataclass
 class Watch:
-    """The watch of one job. `find` returns the job, or None once no process of it is left."""
+    """The watch of one job. `find` returns the job, or None once the job has no process left."""
 
     processes: Processes
     find: Callable[[], Optional[Job]]
@@ -56,7 +56,7 @@ class Watch:
     _polls: int = 0
 
     def poll(self) -> State:
-        """Looks once, and returns what the job does."""
+        """Looks at the job once, and returns its state."""
         if self.job is None or not self._is_alive(self.job):
             self.job = self.find()
             if self.job is None:
@@ -82,7 +82,7 @@ class Watch:
         return self.progress.quiet() == 0
 
     def _is_alive(self, job: Job) -> bool:
-        """Whether the processes of the job are the ones that were found."""
+        """Whether all processes of the job that were found are still alive."""
         for rank in job.ranks:
             stat = self.processes.stat(rank.pid)
             if stat is None or stat.state == "zombie" or stat.started != rank.stat.started:
@@ -110,7 +110,8 @@ class Watch:
         return Look(rank.pid, main.cpu, io_bytes, counts)
 
     def _look_closely(self) -> State:
-        """Compares two stacks of each rank: a rank that is still in another place works."""
+        """Compares two stacks of each rank, and returns the job's state: a rank whose stack changes
+        works."""
         now = self.clock()
         if self.working and self._last_close_look is not None:
             if self.progress.waiting() >= self.limits.patience:
@@ -130,7 +131,7 @@ class Watch:
         return State.HANGS if is_sure else State.UNKNOWN
 
     def _close_looks(self) -> dict[int, tuple[int, tuple[tuple[str, ...], float]]]:
-        """Returns for each rank its stack, and the processor time of its children: a rank waits for
+        """Returns the stack of each rank, and the processor time of its children: a rank waits for
         its data workers as long as they work."""
         assert self.job is not None
         with concurrent.futures.ThreadPoolExecutor(_THREADS) as pool:
@@ -160,5 +161,5 @@ class Watch:
 
 
 def key_of(rank: Rank) -> int:
-    """Returns the rank, or for a process of unknown rank its process id."""
+    """Returns the number of the rank, or the process id if the number is unknown."""
     return rank.pid if rank.number is None else rank.number

@@ -1,4 +1,4 @@
-"""Free answers: what the environment tells the script, and another run can be told otherwise.
+"""Free answers: answers of the environment to the script that can differ in another run.
 
 Polls, orders of store calls and recvs from any source pass through the recorder anyway. The modules
 of this package replace the functions that give the other free answers: `clocks`, `chance`,
@@ -36,8 +36,8 @@ class FreeAnswers:
         self._noted: set[tuple[str, str, Optional[Place]]] = set()
 
     def is_free(self, caller: FrameType) -> bool:
-        """Whether a call from this frame has a free answer: the script makes it, in a rank. A
-        recording ignores other threads, because it would change their order."""
+        """Whether a call from this frame has a free answer: the script makes the call, in a rank's
+        process. A recording ignores all threads except the main thread, to keep their order."""
         recorder = self._recorder
         if not is_users(caller) or recorder.ended or os.getpid() != recorder.pid:
             return False
@@ -48,8 +48,8 @@ class FreeAnswers:
         return kind in self.kinds
 
     def note(self, kind: str, about: str, **more: Any) -> None:
-        """Notes an answer that was taken as it came, once for each line of the script: how often a
-        loop asks can depend on time."""
+        """Notes an answer that the recording did not choose, once per line of the script: the
+        number of questions in a loop can depend on time."""
         place = self._recorder.place()
         if (kind, about, place) not in self._noted:
             self._noted.add((kind, about, place))
@@ -70,7 +70,7 @@ class FreeAnswers:
         return error
 
     def finish(self, end: m.End) -> m.End:
-        """Adds what an exploration wants to know of a rank that ends."""
+        """Adds the facts that an exploration needs about a rank that ends."""
         error = sys.exc_info()[1]
         while error is not None and not any(error is made for made in self.made):
             error = error.__cause__ or error.__context__

@@ -38,7 +38,7 @@ def _replace_queues(free: FreeAnswers) -> None:
     get, empty = queue.Queue.get, queue.Queue.empty
 
     def can_get(self: Any, about: str) -> bool:
-        """Whether the queue's item comes in time. There is no question if none can come."""
+        """Whether the queue's item comes in time. Asks no question if no item can come."""
         if not self.queue and not _others_run():
             return False
         return free.choose("queue", about, (_GETS, _EMPTY)) == _GETS

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 _MAX_ITEMS = 3  # first items of a sequence that `choice` tries
 
-# Functions of `random` whose results are taken as they come, also in an exploration.
+# Functions of `random` whose results are never explored.
 _TAKEN = ("choices", "sample", "shuffle", "gauss", "normalvariate", "getrandbits", "triangular")
 
 
 class Chance(float):
-    """A random number. Which value it has matters only where the script compares it."""
+    """A random number. Its value matters only if the script compares it."""
 
     free: FreeAnswers
-    bounds: list[float]  # the values between which it is known to be
+    bounds: list[float]  # the known lower and upper bound of the number
 
     def _is_below(self, other: Any) -> Any:
         if not isinstance(other, (int, float)):

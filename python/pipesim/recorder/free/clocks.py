@@ -1,7 +1,7 @@
-"""Clocks. Which value a clock shows matters only where the script compares it.
+"""Clocks. The value of a clock matters only if the script compares it.
 
-A reading is a number that knows how it depends on the readings of the rank's clock. A comparison
-that a longer wait before the reading would turn around is a free answer. In an exploration, the
+A reading is a number that knows how it depends on the readings of the rank's clock. A comparison is
+a free answer if a longer wait before the reading would change its result. In an exploration, the
 clock is virtual: it moves when the script sleeps, when a wait times out, and when a comparison is
 answered as after a wait.
 """
@@ -180,8 +180,8 @@ def _compare(self: Any, other: Any, operation: Callable[[Any, Any], Any]) -> Any
 def _ask(
     clock: VirtualClock, difference: float, latest: tuple[int, float], is_so: bool, operation: Any
 ) -> bool:
-    """Answers a comparison with 0: as it is or, if a wait before the latest reading turns it
-    around, as after this wait."""
+    """Returns the result of a comparison with 0. If a wait before the latest reading would change
+    the result, the exploration chooses between the results without and with this wait."""
     reading, rate = latest
     turns = difference <= 0 < rate or rate < 0 <= difference
     if not turns or reading < clock.compared or not clock.free.asks("clocks"):

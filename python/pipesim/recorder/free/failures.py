@@ -1,4 +1,4 @@
-"""Failures that an exploration makes if the user asks for it: data that ends a batch early on one
+"""Failures that an exploration makes if the user asks for them: data that ends a batch early on one
 rank, and calls that fail if the script has a handler.
 
 Without a handler, the rank dies and the launcher ends the job, so nothing else is called.
@@ -27,7 +27,7 @@ _WORKS, _FAILS = "works", "fails"
 
 
 def end_data_early(free: FreeAnswers) -> None:
-    """Lets the last batch of a DataLoader be missing."""
+    """Lets a DataLoader end one batch early."""
     from torch.utils.data import DataLoader
 
     original = DataLoader.__iter__
@@ -73,7 +73,7 @@ def let_modules_fail(free: FreeAnswers) -> None:
 
 
 def may_fail(free: FreeAnswers, about: str, error: Any, frame: FrameType) -> None:
-    """Asks whether a call fails, if the script handles it."""
+    """Asks whether a call fails, if the script has a handler. Raises `error` if the call fails."""
     if is_handled(frame) and free.choose("fault", about, (_WORKS, _FAILS)) == _FAILS:
         raise free.as_answer(error(f"pipesim explore: {about} fails"))
 

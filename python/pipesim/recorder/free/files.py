@@ -1,4 +1,4 @@
-"""Files that ranks share: the order of two accesses is free, if one of them is a change."""
+"""Files that ranks share: the order of two accesses is free if one of them is a change."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ def install(free: FreeAnswers) -> None:
 
 
 def _watch_changes(free: FreeAnswers) -> None:
-    """Notices all changes of files that Python makes: what ranks say may then depend on them."""
+    """Detects all changes of files that Python makes: the messages of ranks can then depend on
+    files."""
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event == "open":
@@ -90,7 +91,7 @@ def _watch_changes(free: FreeAnswers) -> None:
 
 def _copy_before_writing(free: FreeAnswers) -> None:
     """Replaces links by copies before they are written to: the ranks of an exploration run in a
-    folder of links, and the user's files stay as they are."""
+    folder of links, and must not change the user's files."""
     original = builtins.open
 
     def open_copy(file: Any, *args: Any, **kwargs: Any) -> Any:
@@ -133,7 +134,7 @@ def _replace_save(free: FreeAnswers) -> None:
 
 
 def _access(free: FreeAnswers, name: str, path: Any, writes: bool) -> None:
-    """Notes or asks for an access. A change also changes what a list of its folder shows."""
+    """Notes or asks for an access. A change of a file also changes the list of its folder."""
     if not isinstance(path, str):
         return
     shown = os.path.relpath(path)
