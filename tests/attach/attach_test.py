@@ -1,4 +1,4 @@
-"""Attach in real jobs: what it notes, and what it leaves alone.
+"""Tests of pipesim.attach in real jobs: it notes their calls, and changes nothing else.
 
 attach_test.py PIPESIM
 """
@@ -28,7 +28,7 @@ PIPESIM = ""
 
 
 def attached(body, folder, **environment):
-    """Returns a function for the process of a rank: runs `body` under attach."""
+    """Returns a function that runs `body` under attach, in the process of a rank."""
 
     def run():
         torch.set_num_threads(1)

@@ -1,9 +1,10 @@
-"""Compares what attach notes of real jobs with what `pipesim record` records of the same programs.
+"""Compares the notes of attach on real jobs with recordings of the same programs.
 
     cases_test.py PIPESIM [NAME...]
 
-Each case of tests/record/api_cases.py runs with real gloo under attach, and is recorded. Both
-records must have the same calls, one by one: operations, groups, bytes, types, peers and roots. The jobs must end as they do without attach: their bodies check the values of the calls.
+Each case of tests/record/api_cases.py runs with real gloo under attach, and is recorded by `pipesim
+record`. Both records must have the same calls, one by one: operations, groups, bytes, types, peers
+and roots. The jobs must end as they do without attach; their bodies check the values of the calls.
 """
 
 import functools

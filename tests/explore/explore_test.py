@@ -1,4 +1,4 @@
-"""Explores scripts: finds the answers that hang, covers fixed forms, and says what it left out."""
+"""Tests of pipesim.explore: it finds answers that hang, covers fixed scripts, and names omissions."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def of(pattern, fixed, **options):
 
 
 class Patterns(unittest.TestCase):
-    """A few; all_patterns.py has all."""
+    """A few of the patterns; all_patterns.py explores all of them."""
 
     def check(self, pattern, runs, unusual, covered, **options):
         found = of(pattern, False, **options)

@@ -1,4 +1,4 @@
-"""Eighteen patterns of scripts that hang if the environment answers otherwise, each with a fix.
+"""Eighteen patterns of scripts that hang if the environment answers differently, each with a fix.
 
     python3 patterns.py NAME [--fixed]       one rank of the script
 
@@ -75,7 +75,7 @@ def any_source(fixed):
 
 
 def store_add(fixed):
-    """The rank that comes first loads the weights and is the root; others assume rank 0."""
+    """The first rank to arrive loads the weights and is the root; others assume rank 0."""
     rank = dist.get_rank()
     first = store().add("first", 1) == 1
     if fixed and first:
@@ -145,7 +145,7 @@ def abort_clock(fixed):
 
 
 def arrival(fixed):
-    """A rank to which no request came skips the collective of the step."""
+    """A rank without a request skips the collective of the step."""
     requests = queue.Queue()
     requests.put(16)
     for _ in range(2):
@@ -173,7 +173,7 @@ def async_save(fixed):
 
 
 def zero_tokens(fixed):
-    """A rank to which the router sends no token leaves out the all_to_all."""
+    """A rank to which the router sends no token skips the exchange of tokens."""
     tokens = random.randint(0, 3)
     counts = [torch.zeros(1) for _ in range(dist.get_world_size())]
     dist.all_gather(counts, torch.tensor([float(tokens)]))
@@ -207,7 +207,7 @@ def oom_skip(fixed):
 
 
 def uneven_data(fixed):
-    """The data of one rank ends a batch early."""
+    """One rank runs out of data one batch early."""
     batches = iter(DataLoader(list(range(4)), batch_size=2))
     while True:
         batch = next(batches, None)
@@ -220,7 +220,7 @@ def uneven_data(fixed):
 
 
 def scale_down(fixed):
-    """Rank 0 asks all to stop; the others see it in another step."""
+    """Rank 0 asks all ranks to stop; the others see this in another step."""
     for step in range(2):
         if dist.get_rank() == 0 and step == 0:
             store().set("stop", "1")

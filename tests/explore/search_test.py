@@ -23,11 +23,11 @@ from pipesim.recorder import messages as m
 
 KINDS = ("polls", "sources", "stores", "timeouts", "random")
 PROGRAMS = 200
-MAX_RUNS = 3000  # of the search that tries every order; larger programs are left out
+MAX_RUNS = 3000  # of the search that tries every order; larger programs are skipped
 
 
 def rank_of_program(rank, ranks, ops):
-    """Yields what a rank says, and gets the replies to its questions."""
+    """Yields the messages of a rank, and receives the replies."""
     seen, calls, collectives, works = [], 0, 0, []
     for op, key in ops:
         if op == "if":
@@ -63,7 +63,7 @@ def rank_of_program(rank, ranks, ops):
 
 
 class Lives:
-    """Does what `lives.Lives` does, without processes."""
+    """A replacement for `lives.Lives` without processes."""
 
     remembers = True
 

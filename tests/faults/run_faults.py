@@ -12,7 +12,7 @@ By hand, use the file that CMake has written:
 
     tests/faults/run_faults.py build/release/tests/faults/link_inputs.txt [--only 'part of a name']
 
-A run tries a tenth of the faults, selected by the commit, so that all have their turn.
+A run tries a tenth of the faults, selected by the commit, so all have their turn.
 PIPESIM_FAULTS=all tries all; do so after a change to sim/, models/lowering/ or tests/twin/.
 """
 
@@ -127,7 +127,7 @@ def check(faults, path):
 
 
 def with_fault(source, changes):
-    """Returns the source with all changes made; no change applies to text that another inserts."""
+    """Returns the source with all changes made; no change applies to inserted text."""
     text = ""
     done = 0
     for change in sorted(changes, key=lambda change: source.index(change.find)):

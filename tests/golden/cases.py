@@ -23,7 +23,7 @@ start a file:
     -- NAME, written --    a file that a command writes
 
 JSON is shown in filled lines, and then stands for exactly the bytes that json.dumps(value, indent=2)
-writes: any other layout is shown, and compared, as it is. Graphviz's output is filled, too. Errors
+writes: any other layout is shown, and compared, as it is. Graphviz's output is also filled. Errors
 are shown without their source line and caret, if they are those of the place, and without the help
 "see 'pipesim help CODE'". After `| without hang.ranks next[1:]`, the member `ranks` of `hang`, and
 all but the first of `next`, are not shown.
@@ -128,7 +128,7 @@ def excerpt(line, at):
 
 
 def short_errors(text, folder):
-    """Leaves out what an error repeats: the line of the file in `folder` at its place with a caret
+    """Removes what an error repeats: the line of the file in `folder` at its place with a caret
     below the column, and the help that only names its code. An error without help gets a remark.
     """
     lines, result = text.split("\n"), []

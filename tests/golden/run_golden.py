@@ -3,7 +3,7 @@
     run_golden.py PROGRAM CASE.test
 
 cases.py documents the file. The commands run in a new folder with the case's input files, and
-links to the files of the folder CASE, if there is one (samples that pages or other tests use, too),
+links to the files of the folder CASE, if there is one (samples that pages or other tests also use),
 to `scenarios`, and as `golden` to the samples of all cases. OUT is an empty folder. VERSION in an
 output is the program's version. PIPESIM_UPDATE_GOLDEN=1 writes the actual output into the case; read
 the diff.

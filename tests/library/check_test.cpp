@@ -62,8 +62,8 @@ TEST_CASE("of a scenario in a file open choices are tried, both ways on each ran
   CHECK(check_scenario(other).report == check(load_scenario(other)).report);
 }
 
-// Rank 2 exchanges no bytes with rank 0 and is late: it waits for a message of rank 0, which is
-// queued behind rank 0's exchange.
+// Rank 2 exchanges no bytes with rank 0 and joins late: it first waits for a send from rank 0,
+// which is queued behind rank 0's exchange.
 TEST_CASE("an answer says what it assumes, as the command does", "[library][check]") {
   const testing::Folder folder;
   const std::string parts =

@@ -1,4 +1,4 @@
-"""Tests of `pipesim collect`, with made processes, servers and a made py-spy.
+"""Tests of `pipesim collect`, with fake processes, fake servers and a fake py-spy.
 
     collect_test.py PROGRAM
 """
@@ -37,7 +37,7 @@ collecting.SECONDS_BETWEEN_LOOKS = 0.01
 FULL_DUMP = {"version": "2.10", "entries": [{"profiling_name": "gloo:all_reduce"}]}
 EMPTY_DUMP = {"version": "2.10"}
 
-# Prints the stack of the rank that waits, or of the one that reads its shard.
+# Prints the stack of a waiting rank, or of the rank that reads its shard.
 STACKS = """\
 #!/bin/sh
 echo "$@" >> {log}
@@ -120,7 +120,7 @@ class TestCase(unittest.TestCase):
         return self.job().ranks[0]
 
     def pyspy(self, first="", script=STACKS):
-        """Makes a py-spy, whose first answer is `first`. Returns its path."""
+        """Makes a fake py-spy, whose first answer is `first`. Returns its path."""
         path = self.folder / "py-spy"
         (self.folder / "first").write_text(first)
         text = script.replace("{log}", f"{self.folder}/asked").replace("{first}", f"{self.folder}/first")
@@ -478,7 +478,7 @@ class Collect(TestCase):
         self.assertIn("no stacks, calls or logs: in out/", cli.summary(found, "out"))
 
     def main(self, *arguments):
-        """Runs the command on the made processes. Returns its exit status and what it printed."""
+        """Runs the command on the fake processes. Returns its exit status and its error output."""
         err = io.StringIO()
         with unittest.mock.patch("pipesim.collect.Processes", return_value=self.processes):
             with unittest.mock.patch.dict(os.environ, {"PIPESIM": str(PROGRAM)}):

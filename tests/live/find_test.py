@@ -1,9 +1,9 @@
-"""Tests of finding the ranks of jobs, in made /proc folders.
+"""Tests that find the ranks of jobs in fake /proc folders.
 
     find_test.py
 
-The variables are those that torchrun, srun, Open MPI and MPICH set; the processes are those of jobs
-that were looked at.
+The variables are those that torchrun, srun, Open MPI and MPICH set; the processes are those of real
+jobs.
 """
 
 import json
@@ -26,7 +26,7 @@ SIGKILL, SIGABRT = 9, 6
 
 
 def elastic(rank, world=4, local=4, run="llama", port=29500, **more):
-    """The variables that torchrun sets, for a job whose hosts have `local` ranks each."""
+    """Returns the variables that torchrun sets, for a job with `local` ranks on each host."""
     return {
         "RANK": rank, "WORLD_SIZE": world, "LOCAL_RANK": rank % local, "LOCAL_WORLD_SIZE": local,
         "TORCHELASTIC_RUN_ID": run, "MASTER_ADDR": "node0", "MASTER_PORT": port, **more,

@@ -41,7 +41,7 @@ def load_shard():
 
 
 def skipped_call():
-    """The last rank leaves out one all_reduce, so that its later ones come one call early."""
+    """The last rank skips one all_reduce, so its later ones come one call early."""
     for step in range(6):
         if not (step == 3 and rank == last):
             if step == 5:
@@ -279,7 +279,7 @@ def late_for_a_check():
 
 
 def batch_without_a_send():
-    """Rank 1 leaves out its send, for which rank 2 waits."""
+    """Rank 1 skips its send, for which rank 2 waits."""
     steps(2)
     send = dist.P2POp(dist.isend, torch.ones(64), (rank + 1) % world)
     recv = dist.P2POp(dist.irecv, torch.ones(64), (rank - 1) % world)

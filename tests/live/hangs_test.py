@@ -1,10 +1,10 @@
-"""Jobs that really hang, all evidence of each together, and what `pipesim collect` says of it.
+"""Jobs that really hang, and the diagnosis of `pipesim collect` from all evidence of each.
 
     hangs_test.py PROGRAM [KIND...]
 
 Runs the kinds of hangs.py in CHOICE, or the named ones; "all" means all of them. A verdict is right
-if it names the ranks that the program keeps from going on, and false if it names another rank or
-says that nothing is wrong. PIPESIM_TORCH_PYTHON names the interpreter of the ranks; the test itself
+if it names the ranks that hold the job up, and false if it names another rank or says that nothing
+is wrong. PIPESIM_TORCH_PYTHON names the interpreter of the ranks; the test itself
 needs no torch. PIPESIM_KEEP_HANGS names a folder for the evidence.
 """
 
@@ -98,8 +98,8 @@ class Job:
             rank.wait()
 
     def diagnosis(self):
-        """Returns what `pipesim collect` says now, or `pipesim diagnose` of the logs of a job that
-        gloo ended."""
+        """Returns the diagnosis of `pipesim collect`, or that of `pipesim diagnose` from the logs
+        if gloo ended the job."""
         with tempfile.TemporaryDirectory(dir=self.folder) as folder:
             command = ["collect", "--job", f"127.0.0.1:{self.port}", "-o", folder]
             if all(rank.poll() is not None for rank in self.ranks):

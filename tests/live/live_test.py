@@ -2,8 +2,9 @@
 
     live_test.py PROGRAM
 
-PIPESIM_TORCH_PYTHON names the interpreter of the ranks; the test itself needs no torch. One job is healthy, then has a stopped rank, then continues, then has a killed rank. The clock of the
-watch counts its looks, so that no verdict depends on the speed of this machine.
+PIPESIM_TORCH_PYTHON names the interpreter of the ranks; the test itself needs no torch. One job is
+healthy, then has a stopped rank, then continues, then has a killed rank. The clock of the watch
+counts its looks, so no verdict depends on the speed of this machine.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Tests of `pipesim watch`, with made processes and a made clock.
+"""Tests of `pipesim watch`, with fake processes and a fake clock.
 
     watch_test.py PROGRAM
 """
@@ -62,7 +62,7 @@ class Looks(unittest.TestCase):
 
 
 class TestCase(unittest.TestCase):
-    """A job of three ranks. Each second, `cpu` of a rank grows by what `works` says."""
+    """A job of three ranks. Each second, `cpu` of a rank grows by its value in `works`."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -110,7 +110,7 @@ class TestCase(unittest.TestCase):
         return states[0] if times == 1 else states
 
     def until(self, state, most=100):
-        """Polls until the job is in this state. Returns the seconds."""
+        """Polls until the job is in this state. Returns the number of seconds."""
         begin = self.now
         while self.poll() != state:
             self.assertLess(self.now - begin, most)
@@ -206,7 +206,7 @@ class Watching(TestCase):
 
 class Command(TestCase):
     def run_it(self, *arguments, until=None):
-        """Runs the command with the made clock. Returns its exit status, and what it printed."""
+        """Runs the command with the fake clock. Returns its exit status and both outputs."""
         out, err = io.StringIO(), io.StringIO()
 
         def sleep(seconds):

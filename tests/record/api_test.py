@@ -6,8 +6,8 @@ Each case runs unchanged and, if it allows this, with rank 1 skipping it; this i
 torch 1 unless cases are named, because each such job takes seconds to be seen to hang. A case that
 completes in gloo must be proved (a mismatch is allowed also), a case that hangs must be "hang
 certain", and a case that raises must not be proved. With torch 2, gloo has a Flight Recorder: each
-rank's collectives in its dump must equal the record's, with members and bytes. The dump lacks
-messages, so the record's messages must equal the messages that Python passes to the process group.
+rank's collectives in its dump must equal the record's, with members and bytes. The dump lacks sends
+and recvs, so those of the record must equal the ones that Python passes to the process group.
 """
 
 import functools
@@ -126,8 +126,8 @@ def collectives_of_dump(dump, groups):
 
 
 def calls_of_record(path, rank):
-    """Returns a rank's collectives, each [call, members, bytes], and its messages, each [call,
-    peer, tag, bytes]. The peer of an any-source recv is -1."""
+    """Returns a rank's collectives, each [call, members, bytes], and its sends and recvs, each
+    [call, peer, tag, bytes]. The peer of an any-source recv is -1."""
     groups, collectives, messages = {}, [], []
     for text in (path / f"rank{rank}.jsonl").read_text().splitlines():
         line = json.loads(text)

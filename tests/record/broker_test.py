@@ -1,4 +1,4 @@
-"""Tests of the broker alone, messages of ranks in, replies out, and of what it knows of ranks.
+"""Tests of the broker alone: its replies to messages of ranks, and its knowledge of the ranks.
 
 broker_test.py PIPESIM
 """

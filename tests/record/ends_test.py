@@ -1,4 +1,4 @@
-"""Tests of how the ranks of a record end, some by lack of progress.
+"""Tests of the ends of ranks in records, some by lack of progress.
 
     ends_test.py PIPESIM
 """

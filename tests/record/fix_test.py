@@ -276,7 +276,7 @@ class Kinds(TestCase):
 
 class Proofs(TestCase):
     def prove(self, *changes):
-        """Proves an edit by hand of the program `save`: pairs of an old and a new text."""
+        """Proves a hand-written edit of the program `save`: pairs of an old and a new text."""
         settings, reason = self.explained("save")
         case = Case(reason.analysis, "gloo", None)
         prover = Prover(case, pathlib.Path(settings.out), settings, None, [], 1.0)

@@ -3,7 +3,7 @@
     gloo_test.py PIPESIM
 
 Real gloo is an independent oracle: a program must be proved exactly if it completes in gloo, and
-the lines of stuck ranks must agree. A program is a list of matching calls (messages with tags,
+the lines of stuck ranks must agree. A program is a list of matching calls (sends with tags,
 all_reduce and barrier of several groups, async or not, a backward of DDP). In three of four
 programs, one rank then omits a call, swaps two calls, or uses another tag.
 

@@ -2,8 +2,8 @@
 
 A program begins with matching calls: all participants make each call, in one order. Some calls are
 asynchronous; their Works are waited for at once, later or twice, polled or dropped. Some calls run
-in threads, some of them under a lock, and ranks pause. In most programs, one rank then deviates. A program has no expected
-outcome: real gloo decides.
+in threads, some of them under a lock, and ranks pause. In most programs, one rank then deviates. A
+program has no expected outcome: real gloo decides.
 """
 
 import random

@@ -39,7 +39,7 @@ class Values(unittest.TestCase):
         sources = [c["peer"] for c in calls(recorded, 0) if c.get("any")]
         self.assertEqual([1, 2, 3], sources)  # a real job can have any order; a record has this one
         # The record has every collective on the world group. The last call, monitored_barrier,
-        # consists of messages.
+        # consists of sends and recvs.
         missing = 3 if torch.__version__ < "2" else 0  # calls that this version's gloo lacks
         self.assertEqual(22 - missing, max(c["n"] for c in calls(recorded, 2) if c["g"] == "g0"))
 
@@ -456,7 +456,7 @@ class Verdicts(unittest.TestCase):
         stays = {0: barrier, 2: barrier}
         crossed = line_of("gpu.py", "all_reduce(t, group=group)")
         for program, ranks, arguments, verdict, stuck in [
-            # All messages have one size, so without tags they match in order. No send waits for a
+            # All sends have one size, so without tags they match in order. No send waits for a
             # recv that comes after a later send to the same rank.
             ("collectives.py", 4, [], "proved", {}),
             ("ends.py", 3, ["none"], "proved", {}),

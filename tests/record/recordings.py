@@ -1,7 +1,7 @@
-"""How the recorder's tests record programs and read the records.
+"""Records programs for the recorder's tests, and reads the records.
 
-The first import of these tests: makes torch and the package `pipesim` importable. A test is called
-with the path of pipesim.
+These tests import this module first: it makes torch and the package `pipesim` importable. A test is
+called with the path of pipesim.
 """
 
 import json

@@ -1,9 +1,9 @@
-"""Tests of `pipesim.why`: where the ranks of a hang part.
+"""Tests of `pipesim.why`, which finds the line at which the ranks of a hang part.
 
     why_test.py PIPESIM
 
-Programs are recorded with a trace, in processes forked from this one. Their comments say what is
-expected. The tests of public reports need the shared data, and are skipped without it.
+Programs are recorded with a trace, in processes forked from this one. Their comments mark the
+expected lines. The tests of public reports need the shared data, and are skipped without it.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""The first import of the recorder's tests: makes torch and the package `pipesim` importable.
+"""Makes torch and the package `pipesim` importable; the recorder's tests import it first.
 
 Restarts the test with the interpreter that CTest names in PIPESIM_TORCH_PYTHON, or with Debian's
 interpreter if this one has no torch. Without any torch, the test counts as skipped. In CI it fails

@@ -145,7 +145,7 @@ def quantity(text):
 
 
 def steps_of(size, ranks):
-    """Returns the steps of a message on NVLink; 0 if the message does not fit into the buffers."""
+    """Returns the buffer steps of a send on NVLink; 0 if the send does not fit into the buffers."""
     channels = CHANNELS
     while channels > 1 and channels * ranks > CHANNELS:
         channels //= 2
@@ -324,7 +324,7 @@ class Reader:
         return [({**given, kind: name}, found[name]) for name in names]
 
     def by_pair_streams(self, given, ranks):
-        """Adds to a host's wait for a group's stream the streams of the rank's pairs."""
+        """Adds the streams of a rank's pairs to a host's wait for the stream of their group."""
         named = given["synchronize"] if isinstance(given["synchronize"], list) else [given["synchronize"]]
         found = {}
         for rank in ranks:

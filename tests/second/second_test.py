@@ -117,8 +117,8 @@ class Second(unittest.TestCase):
             seen[answer] += 1
             with self.subTest(seed=seed, text=text_of(path)):
                 check = json.loads(self.run_it(PROGRAM, "check", path, "--json").stdout)
-                # The interleavings are those of the file's NCCL model; a fresh job can hang alone,
-                # where ranks of a process share a lock or an all_to_all connects them.
+                # The interleavings are those of the file's reading. If ranks share the lock of a
+                # process, or an all_to_all connects them, only a fresh job may hang.
                 one = check.get("readings", {}).get(tree["reading"], check)
                 self.assertEqual(one["answer"].replace("_", " "), answer)
                 if answer != "proved":

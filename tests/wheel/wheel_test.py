@@ -179,7 +179,7 @@ class Wheel(unittest.TestCase):
         for number, python in enumerate(found):
             with self.subTest(python=python):
                 venv = self.install(python, f"torch{number}")
-                # Adds the packages of `python`, and so torch.
+                # Adds the packages of `python`, including torch.
                 others = run(python, "-c", "import torch, pathlib; print(pathlib.Path(torch.__file__).parents[1])")
                 [packages] = venv.glob("lib/python3*/site-packages")
                 (packages / "torch.pth").write_text(others)
