@@ -326,7 +326,7 @@ inline constexpr bool is_ring(Flow flow) {
   return flow == Flow::kFromRoot || flow == Flow::kToRoot;
 }
 
-/// A value of Call::peer: the recv takes a message from any rank [9.5].
+/// A value of Call::peer: the recv takes a send from any rank [9.5].
 inline constexpr std::uint32_t kAnyPeer = 0xffffffff;
 
 /// A call on a communicator [9.3]. Sends and recvs use only the signature's count and type.
@@ -340,7 +340,7 @@ struct Call {
   Flow flow = Flow::kAll;        // collective calls only
   std::uint8_t steps = 0;        // sends, flows: buffer steps taken; 0: does not fit [9.4, 9.5]
   ChannelId channel;             // sends and recvs only
-  LinkId link;                   // sends and recvs: link of the message, if it can be down [10.4]
+  LinkId link;                   // sends, recvs: link to the peer, if it can be down [10.4]
   ChainId chain;                 // chain of its op, if calls of the op hold back other calls
   std::uint32_t stage = 0;       // index in its chain; the call waits for all earlier stages
   std::uint32_t member = 0;      // own rank: index in Plan::communicator_ranks
@@ -370,14 +370,13 @@ struct Chain {
 /// The number of steps in a channel's buffer [9.5]: NCCL_STEPS.
 inline constexpr std::uint32_t kChannelSteps = 8;
 
-/// The path for messages from one rank to another (or to itself) on a communicator [9.5]. The
-/// channel of recvs from any rank carries no messages; its recvs take messages from its source
-/// channels.
+/// The path of sends from one rank to another (or to itself) on a communicator [9.5]. The channel
+/// of recvs from any rank has no sends; its recvs take the sends of its source channels.
 struct Channel {
   CommunicatorId communicator;
   std::uint32_t from = 0;  // indices in Plan::communicator_ranks, or kAnyPeer
   std::uint32_t to = 0;
-  ChannelId any;              // channel of recvs from any rank that can take these messages
+  ChannelId any;              // channel of recvs from any rank that can take these sends
   std::uint32_t sources = 0;  // range in Plan::sources: [sources, sources_end), by rank
   std::uint32_t sources_end = 0;
 };
@@ -405,7 +404,7 @@ struct Collective {
 };
 
 enum class MeetingKind : std::uint8_t {
-  kMessage,     // the first message from one rank to another
+  kMessage,     // the first send from one rank to another
   kCollective,  // the first collective call of a connection
   kHosts,       // a host step of role kMeet
 };
@@ -436,7 +435,7 @@ struct MeetingUser {
 struct Communicator {
   bool at_first_use = false;      // whether it is initialized at first use, not at the start [3.3]
   bool waits_for_device = false;  // whether its init waits for the members' devices
-  bool connects = false;          // whether messages and collectives connect at first use [9.7]
+  bool connects = false;          // whether peers connect at their first use [9.7]
   bool open = false;              // whether ranks can be at different sequence numbers [9.4]
   bool on_host = false;           // whether hosts do its calls (gloo, MPI) [9.4, 9.5]
   bool in_calls = false;          // whether calls advance only while their ranks make some [9.5]
@@ -697,7 +696,7 @@ class PlanBuilder {
   /// Sets the number of ranks in the job; the plan contains only representatives.
   void set_size(CommunicatorId id, std::uint32_t ranks);
 
-  /// Makes messages and collective calls on the communicator connect at first use [9.7].
+  /// Makes sends, recvs and collective calls on the communicator connect at first use [9.7].
   void connect_at_first_use(CommunicatorId id) { plan_.communicators[id].connects = true; }
 
   /// Marks the communicator's calls as host calls, with different checks of sizes and types [9.4,

@@ -1,8 +1,9 @@
 // The pending timers of a run, separate from its events: timeouts, and deaths at a given time
 // (docs/reference/rules.md, 10.5).
 //
-// Timers are ordered by (time, kind, target), whenever they were set. A timer whose reason is gone
-// stays in the queue and is ignored when it fires, so timers are never removed.
+// Timers are ordered by (time, kind, target), regardless of the order in which they were set. A
+// timer whose reason is gone stays in the queue and is ignored when it fires, so timers are never
+// removed.
 #pragma once
 
 #include <compare>

@@ -67,15 +67,15 @@ std::optional<Route> route(const Cluster& cluster, const std::vector<std::uint32
 std::optional<std::int64_t> collective_time(Operation operation, Algorithm algorithm,
                                             std::int64_t bytes, const Route& route);
 
-/// The two parts of a message's time, in nanoseconds.
+/// The two parts of the duration of a send, in nanoseconds.
 struct MessageTime {
   std::int64_t latency_ns = 0;
   std::int64_t transfer_ns = 0;  // bytes / bandwidth, rounded up
 };
 
-/// Returns the duration of a message from rank `from` to rank `to`. If no link joins the ranks, or
-/// the time overflows 64 bits, returns nullopt and sets `why`. A message from a rank to itself
-/// takes no time without a device_link.
+/// Returns the duration of a send from rank `from` to rank `to`. If no link joins the ranks, or the
+/// time overflows 64 bits, returns nullopt and sets `why`. A send from a rank to itself takes no
+/// time without a device_link.
 std::optional<MessageTime> message_time(const Cluster& cluster, std::uint32_t from,
                                         std::uint32_t to, std::int64_t bytes,
                                         const std::vector<std::uint32_t>& over = {},

@@ -141,8 +141,9 @@ std::int64_t FaultLowering::slower(std::uint32_t communicator,
   return most;
 }
 
-// Whether `rank` dies as a reader. Readers are the receiver of a message; all ranks except the root
-// of a broadcast or scatter; the root of a reduce or gather; all ranks of the other collectives.
+// Whether `rank` dies as a reader. The readers are: the rank of a recv; all ranks except the root
+// of a broadcast or scatter; the root of a reduce or gather; no rank of a barrier; all ranks of the
+// other collectives.
 bool FaultLowering::dies_reading(const CallTemplate& call, std::uint32_t rank,
                                  const std::vector<std::uint32_t>& members,
                                  const sim::CallSpec& spec) const {

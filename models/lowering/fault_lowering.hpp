@@ -25,11 +25,11 @@ class FaultLowering {
   void set_up(sim::CommunicatorId id, std::uint32_t communicator,
               const std::vector<std::uint32_t>& members);
 
-  /// Returns the link of a message between two ranks, if that link can be down.
+  /// Returns the link of sends between two ranks, if that link can be down.
   sim::LinkId link_of_message(std::uint32_t communicator, std::uint32_t a, std::uint32_t b);
 
-  /// Return the slowdown factor of a message between `a` and `b`, or of a collective of `members`.
-  /// For a collective, this is the largest factor between neighbors.
+  /// Return the slowdown factor of a send between `a` and `b`, or of a collective of `members`. For
+  /// a collective, this is the largest factor between neighbors.
   std::int64_t slower(std::uint32_t communicator, std::uint32_t a, std::uint32_t b) const;
   std::int64_t slower(std::uint32_t communicator, const std::vector<std::uint32_t>& members) const;
 

@@ -94,7 +94,7 @@ class Lowering {
   std::vector<std::vector<std::pair<std::uint32_t, sim::StreamId>>> streams_;
   // Registers in the builder, keyed by actor, then by index in the template.
   sim::IdVector<ActorId, std::vector<sim::PlanBuilder::Output>> outputs_;
-  // Signals and locks of steps, made at first use. Keys that all ranks share have rank kNoIndex.
+  // Signals and locks of steps, made at first use. Rank kNoIndex: all ranks share the object.
   // Keyed by event and rank.
   std::map<std::pair<std::uint32_t, std::uint32_t>, sim::SignalId> signals_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, sim::LockId> locks_;  // keyed by lock and owner
@@ -821,7 +821,7 @@ std::optional<Lowered> lower(const TaskGraph& graph, Diagnostics& diagnostics) {
 std::optional<Lowered> lower_some(const TaskGraph& graph, const RankSet& kept,
                                   Diagnostics& diagnostics) {
   TaskGraph some = graph;
-  // New sets by storage of the old one: steps share their sets of ranks.
+  // The restricted sets, keyed by the storage of the original sets, because steps share their sets.
   std::map<const std::uint32_t*, RankSet> sets;
   for (ActorTemplate& actor : some.actors) {
     const auto [set, is_new] = sets.try_emplace(actor.on.begin());

@@ -381,7 +381,7 @@ bool Folder::receives_from_any() const {
   });
 }
 
-// Whether the members of each list name the same root. The classes do not show it: if each rank
+// Whether the members of each list name the same root. The classes do not show this: if each rank
 // names itself, all look alike, but the roots differ.
 bool Folder::agrees_on_roots() const {
   for (const ActorTemplate& actor : graph_.actors) {

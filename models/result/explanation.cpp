@@ -83,8 +83,8 @@ class Explainer {
   const std::vector<std::uint32_t>* copies_;
   Names names_;
   std::optional<CollectiveCalls> collective_calls_;
-  // Calls made by the ranks, by communicator: pairs of rank and count, highest count first; and the
-  // counts by rank.
+  // For each communicator, the numbers of calls that the ranks made: as pairs of rank and number,
+  // highest number first; and by rank.
   std::map<std::uint32_t, std::vector<std::pair<std::uint32_t, std::uint32_t>>> made_;
   std::map<std::uint32_t, std::vector<std::uint32_t>> made_of_rank_;
   // The communicator and rank of `calls_of_waiter_`.

@@ -288,7 +288,7 @@ class Flows {
   std::vector<Flow> run() {
     collect_calls();
     for (const auto& [channel, sides] : channels_) {
-      // A recv from any rank can have taken the messages of this channel.
+      // A recv from any rank can have taken the sends of this channel.
       if (plan_.channels[channel].any.valid()) continue;
       const std::size_t count = std::min(sides.first.size(), sides.second.size());
       for (std::size_t i = 0; i < count; ++i) {
@@ -316,7 +316,7 @@ class Flows {
     flows_.push_back({kind, from.actor, from.k, to.actor, to.k});
   }
 
-  // Collects the calls in program order, in which the calls of a rank on one communicator run.
+  // Collects the calls in program order: a rank's calls on one communicator run in this order.
   void collect_calls() {
     std::vector<std::uint32_t> done(plan_.actors.size(), 0);
     std::map<std::pair<sim::CommunicatorId, std::uint32_t>, std::size_t> round_of_member;

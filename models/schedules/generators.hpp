@@ -28,7 +28,7 @@ enum class ScheduleKind : std::uint8_t {
   kChimera,
 };
 
-/// Convert between schedules and their names (gpipe, 1f1b, ...).
+/// Convert between kinds of schedules and their names (gpipe, 1f1b, ...).
 std::optional<ScheduleKind> find_schedule_kind(std::string_view name);
 std::vector<std::string> schedule_kind_names();
 const char* schedule_kind_name(ScheduleKind kind);

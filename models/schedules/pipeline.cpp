@@ -148,8 +148,8 @@ class Programs {
     return has_all;
   }
 
-  // Marks the actions of a row that need their own actor: the last action of each stage that
-  // completes gradients, if collectives belong to this action, and the first computation after each
+  // Marks the actions of a row that need their own actor: of each stage, the last action that
+  // completes gradients, if collectives belong to this action; and the first computation after each
   // unshard.
   void find_alone(std::uint32_t row) {
     if (pipeline_.collectives.empty()) return;

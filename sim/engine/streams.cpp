@@ -66,8 +66,7 @@ void Engine::count_ack(EdgeId edge) {
   const RegisterId reg_id = plan_.edges[edge].source;
   const Register& reg = plan_.registers[reg_id];
   RegisterState& state = state_.registers[reg_id];
-  // The next slot returns when the last edge with only `returned` acknowledgements sends another
-  // one.
+  // The credit returns once no edge has acknowledged only `returned` slots.
   if (state_.edges[edge].acknowledged++ != state.returned) return;
   if (--state.at_least > 0) return;
   ++state.returned;

@@ -422,8 +422,9 @@ bool StubbornSets::disturbs_nothing(const Effects& effects) {
 
 // Chooses a stubborn set, or leaves `chosen` empty if only the set of all events would do. A set of
 // one event needs no branch point and is preferred. Otherwise takes the smallest set of the first
-// rank that has one. So independent work of ranks is followed rank by rank, and its states add up.
-// The globally smallest set would make the search alternate between ranks, and multiply states.
+// rank that has one. Then the search follows independent work rank by rank, and the numbers of
+// states add up. With the globally smallest set, the search would alternate between ranks, and the
+// numbers of states would multiply.
 void StubbornSets::choose_closed(std::vector<std::uint32_t>& chosen) {
   const std::uint32_t count = static_cast<std::uint32_t>(pending_->size());
   outgrown_.assign(count, 0);
