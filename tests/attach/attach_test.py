@@ -142,7 +142,7 @@ def test_a_job_that_is_killed(t):
         for pid in job._pids:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-        # The rank that is killed last can see that the other one has gone, and counts as waiting.
+        # The rank that is killed last can see that the other one is gone, and counts as waiting.
         assert t.check(where / "rec")["answer"] != "proved"
         done = pipesim("import", "record", where / "rec")
         assert "all_reduce: world" in done.stdout, done

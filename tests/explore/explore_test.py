@@ -1,4 +1,4 @@
-"""Tests of pipesim.explore: it finds answers that hang, covers fixed scripts, and names omissions."""
+"""Tests of pipesim.explore: it finds answers that hang, and covers scripts that are fixed."""
 
 import json
 import os

@@ -16,7 +16,7 @@ const std::vector<std::string> kScenarios = {
     "nccl_order_1f1b_send_first",
 };
 
-// Returns all texts of the results, and the message of the exception for an error.
+// Returns all outputs of the results, and the message of the exception for an error.
 std::vector<std::string> reports() {
   std::vector<std::string> found;
   for (const std::string& name : kScenarios) {

@@ -517,7 +517,7 @@ class Verdicts(unittest.TestCase):
 
     @staticmethod
     def stuck_lines(text):
-        """Yields (rank, line) of each stuck rank, from a text such as
+        """Yields (rank, line) of each stuck rank, from a string such as
         `0 stuck line 24 <module> > all_reduce; 1,2 stuck line 19 ...`."""
         for part in text.split("; "):
             ranks, how, *rest = part.split()

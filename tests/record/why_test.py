@@ -49,7 +49,7 @@ def files_of(folder):
 
 
 def line_with(text, script=PROGRAMS / "parting.py"):
-    """Returns `FILE:LINE` for the line that ends with a text."""
+    """Returns `FILE:LINE` for the line that ends with `text`."""
     for number, line in enumerate(script.read_text().splitlines(), 1):
         if line.endswith(text):
             return f"{script.name}:{number}"

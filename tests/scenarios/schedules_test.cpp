@@ -70,7 +70,7 @@ models::ScheduleShape shape_of(const std::string& name) {
   return shape;
 }
 
-// Returns all numbers in a text: "[9, 9]", "F=2,I=3,W=1".
+// Returns all numbers in a string: "[9, 9]", "F=2,I=3,W=1".
 std::vector<std::int64_t> numbers_in(const std::string& text) {
   std::vector<std::int64_t> numbers;
   bool inside = false;

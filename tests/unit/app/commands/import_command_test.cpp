@@ -27,7 +27,7 @@ const std::string kLoweredWithSlots =
     "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\r\n"
     "1RECV_F0,1RECV_F1,1F0,1B0,1SEND_B0,1F1,1B1,1SEND_B1\r\n";
 
-// Returns the report without texts that come from the recorded script: call names, sentences with
+// Returns the report without strings that come from the recorded script: call names, sentences with
 // them, and the first difference of the ranks.
 nlohmann::json without_names(nlohmann::json of) {
   if (of.is_object()) {
