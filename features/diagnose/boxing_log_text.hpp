@@ -1,4 +1,4 @@
-// Report on a boxing log: the partial sums made from broadcasts.
+// The report on a boxing log: the partial sums made from broadcasts.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace pipesim::viz {
 struct BoxingReport {
   std::string name;
   const std::vector<models::LoggedBoxing>& rows;
-  std::vector<models::OutsideText> notes;  // notes on what was read and what was not
+  std::vector<models::OutsideText> notes;  // notes about lines that were read or skipped
   bool all = false;                        // whether to show every partial sum
 };
 

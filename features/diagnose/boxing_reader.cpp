@@ -28,9 +28,9 @@ std::string quoted_field(std::string_view line, std::size_t& at) {
   return field;
 }
 
-// Splits a row. OneFlow quotes nothing; pipesim quotes text that a spreadsheet would read as a
-// formula. Commas within parentheses belong to a field. The last field, a comment, is the rest of
-// the line.
+// Splits a row into fields. OneFlow quotes nothing; pipesim quotes text that a spreadsheet would
+// read as a formula. Commas within parentheses belong to a field. The last field, a comment, is the
+// rest of the line.
 std::vector<std::string> fields_of(std::string_view line) {
   std::vector<std::string> fields;
   std::size_t at = 0;
@@ -58,7 +58,7 @@ constexpr std::string_view kShape = "Logical shape: ";
 constexpr std::string_view kSignatures = "Altered state of sbp: ";
 constexpr std::string_view kPlacements = "Altered state of placement: ";
 
-// Returns the text after `mark` in the line, or nullopt if the line lacks the mark.
+// Returns the rest of the line after `mark`; nullopt if the line lacks the mark.
 std::optional<std::string_view> behind(std::string_view line, std::string_view mark) {
   const std::size_t found = line.find(mark);
   if (found == std::string_view::npos) return std::nullopt;
@@ -77,7 +77,7 @@ std::vector<std::string> stations(std::string_view text) {
   return result;
 }
 
-/// Reads the four lines that an eager boxing logs: route, shape, signatures, placements.
+/// Reads the four lines that an eager boxing logs: its route, shape, signatures and placements.
 class RouteReader {
  public:
   void read(std::string_view line, std::uint32_t number) {

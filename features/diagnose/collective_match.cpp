@@ -1,6 +1,7 @@
-// Applies the rules of PyTorch's analyzer, in its order and with its classes, with two differences.
-// * The reference is a rank that agrees with most other ranks, not the first rank. So the wrong
-//   rank is the culprit. Without a majority, the check reports the ranks of both sides.
+// Applies the rules of PyTorch's analyzer, in the analyzer's order and with its classes, with two
+// differences:
+// * The reference is a rank that agrees with most other ranks, not the first rank. This makes the
+//   wrong rank the culprit. Without a majority, the check reports the ranks of both sides.
 // * Ops are matched by the sequence numbers that ranks recorded, not by a scan.
 #include "features/diagnose/collective_match.hpp"
 
@@ -13,7 +14,8 @@
 namespace pipesim::models {
 namespace {
 
-// Returns the product of `sizes`, or -1 on overflow: sizes come from a file, which may be damaged.
+// Returns the product of `sizes`, or -1 on overflow, because sizes come from a file that may be
+// damaged.
 std::int64_t product(const std::vector<std::int64_t>& sizes) {
   std::int64_t result = 1;
   for (const std::int64_t size : sizes) {
@@ -22,8 +24,8 @@ std::int64_t product(const std::vector<std::int64_t>& sizes) {
   return result;
 }
 
-// Whether `name` names a record that ends a coalesced call. The ops before this record have the
-// details.
+// Whether `name` names a record that ends a coalesced call. The details are in the ops before this
+// record.
 bool is_coalesced(std::string_view name) {
   return name == "coalesced" || name == "ALLGATHER_coalesced" || name == "REDUCE_SCATTER_coalesced";
 }
@@ -226,8 +228,8 @@ class Checker {
   std::vector<CollectiveCheck> result_;
 };
 
-// Whether an op can be compared by the rules of sizes: all members of its group are known, and its
-// own sizes do not break the rules. Some backends record other shapes than the rules assume.
+// Whether the rules about sizes apply to an op: all members of its group are known, and its own
+// sizes do not break the rules. Some backends record other shapes than the rules assume.
 bool Checker::fits_itself(const CollectiveCheck& check, const RecordedOp& op) const {
   const EvidenceGroup& group = evidence_.groups[check.group];
   if (!group.all_members) return false;
@@ -263,8 +265,8 @@ Culprit Checker::against(const CollectiveCheck& check, std::size_t reference, st
   return result;
 }
 
-// Returns the index of the call that most other calls agree with, the first if several tie. Tries
-// one call of each kind as the reference, and at most kMaxTried kinds.
+// Returns the index of the call that most other calls agree with; if several tie, the first one.
+// Tries one call of each kind as the reference, and at most kMaxTried kinds.
 std::size_t Checker::choose_reference(const CollectiveCheck& check,
                                       const std::vector<std::uint32_t>& calls) const {
   constexpr std::size_t kMaxTried = 8;
@@ -355,8 +357,8 @@ bool Checker::elements_differ(const CollectiveCheck& check,
   return in != out;
 }
 
-// Sorts the members: the call is in their evidence, only in their call count, or was not made. A
-// member without a dump may have made it.
+// Sorts the members by whether the call is in their evidence, is only included in their call count,
+// or was not made. A member without a dump may have made it.
 Checker::Sight Checker::look_for(const CollectiveKey& key, CollectiveCheck& check) const {
   Sight sight;
   for (const std::uint32_t rank : evidence_.groups[key.group].ranks) {
@@ -393,8 +395,8 @@ CollectiveCheck Checker::look_at(const CollectiveKey& key) {
   check.sequence = key.sequence;
   const Sight sight = look_for(key, check);
   const RecordedCall& first = call_of(check.called.front(), sight.calls.front());
-  // If all members joined, the end mark names a coalesced call. If some members are missing, the
-  // first op of the call names it.
+  // Names a coalesced call by its end mark if all members joined, and by its first op if some
+  // members are missing.
   const bool all_joined = check.missing.empty();
   const bool by_end = first.ops.empty() || (first.coalesced && all_joined);
   check.op = by_end ? first.end_name : first.ops.front().name;
@@ -425,8 +427,8 @@ CollectiveCheck Checker::look_at(const CollectiveKey& key) {
   return check;
 }
 
-// Blames the members on which the call is pending. The call is done on members whose dumps no
-// longer contain it.
+// Blames the members on which the call is pending, because the call is done on members whose dumps
+// no longer contain it.
 void Checker::blame_pending(CollectiveCheck& check, const Sight& sight) const {
   for (std::size_t i = 0; i < sight.calls.size(); ++i) {
     const CallState state = call_of(check.called[i], sight.calls[i]).state;
@@ -529,15 +531,15 @@ Called CallIndex::collective(std::uint32_t rank, const CollectiveKey& key,
     return Called::kYes;
   }
   const GroupProgress* own = progress(rank, key.group);
-  // The last call of a group may be a send or recv. Sends and recvs have another numbering.
+  // The last call of a group may be a send or recv, which is numbered separately.
   const auto reaches = [&](std::int64_t count) {
     return count >= 0 && !has_messages_[key.group] &&
            static_cast<std::uint64_t>(count) >= key.sequence;
   };
   const bool counted = own != nullptr && reaches(own->called);
   if (evidence_.ranks[rank].complete && evidence_.groups[key.group].in_dumps) {
-    // A dump keeps all later calls. So if it has a later call, or counts this one, this call is
-    // done and was dropped.
+    // A dump keeps all later calls. If it has a later call or counts this one, this call is done
+    // and was dropped.
     return has_later || counted ? Called::kDone : Called::kNo;
   }
   if (own != nullptr && reaches(own->completed)) return Called::kDone;

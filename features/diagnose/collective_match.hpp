@@ -13,7 +13,7 @@ namespace pipesim::models {
 
 enum class Match : std::uint8_t {
   kFull,
-  kUndecided,  // an all_to_all: only the calls of all ranks together show whether the sizes fit
+  kUndecided,  // an all_to_all: only the calls of all ranks together show whether the sizes match
   kType,
   kSize,
   kDtype,
@@ -86,8 +86,8 @@ struct CollectiveCheck {
   std::vector<std::uint32_t> missing;       // ranks known not to have made the call
   std::vector<std::uint32_t> without_dump;  // members that may have made the call
   std::vector<Culprit> culprits;
-  /// Ranks that agree with the reference, if they are no majority of the members: either side may
-  /// be wrong. Otherwise empty.
+  /// Ranks that agree with the reference, if they are not a majority of the members; else empty.
+  /// Either side may then be wrong.
   std::vector<std::uint32_t> other_side;
 };
 

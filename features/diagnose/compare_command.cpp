@@ -174,11 +174,11 @@ int compare_ends(const Arguments& arguments, const Console& console) {
   for (const auto& [record, other] : {std::pair{paths[0], paths[1]}, {paths[1], paths[0]}}) {
     if (!has_record(record) || is_scenario(other)) continue;
     const EvidenceFormat& format = format_of(other);
-    // Such evidence numbers the calls of each communicator, as records do.
+    // Evidence of calls numbers the calls of each communicator, as records do.
     if (format.shows == Shows::kCalls) return compare_job(record, other, format, console);
   }
 
-  // Scenarios are read first, because their facts help to read the logs.
+  // Runs scenarios first, because their facts help to read the logs.
   std::array<std::optional<End>, 2> ends;
   models::LaunchLogHints hints;
   for (std::size_t i = 0; i < 2; ++i) {

@@ -48,7 +48,7 @@ bool is_debug_page(std::string_view text) {
 
 std::string debug_page_text(std::string_view page) {
   std::string result;
-  bool within = false;  // whether the line is of an answer
+  bool within = false;  // whether the line belongs to an answer
   while (!page.empty()) {
     const std::size_t end = std::min(page.find('\n'), page.size());
     std::string_view line = page.substr(0, end);

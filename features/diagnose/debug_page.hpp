@@ -9,11 +9,11 @@
 
 namespace pipesim::formats {
 
-/// Whether a text is such a page, or the beginning of one.
+/// Whether `text` is a saved page of the debug server, or the beginning of one.
 bool is_debug_page(std::string_view text);
 
-/// Returns the page as the debug server dumps it to a file: headings `=== Rank 3: ADDRESS ===`, and
-/// no HTML. Each line stays at its number.
+/// Returns the page in the form that the debug server dumps to a file: without HTML, and with
+/// headings `=== Rank 3: ADDRESS ===`. Line numbers do not change.
 std::string debug_page_text(std::string_view page);
 
 /// The answer of one rank.

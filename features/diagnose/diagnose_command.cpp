@@ -141,7 +141,7 @@ int report_dumps(DumpReading reading, const Requested& requested, const Console&
   return exit_code(explanation);
 }
 
-// Notes whether a run of the scenario ends like the job.
+// Adds notes on whether a run of the scenario ends like the job.
 void add_comparison(const models::LaunchLog& log, const std::string& scenario,
                     const models::Explanation& end, std::vector<models::OutsideText>& notes) {
   constexpr std::size_t kMaxLines = 10;
@@ -163,7 +163,7 @@ void add_comparison(const models::LaunchLog& log, const std::string& scenario,
   }
 }
 
-// Returns the hints for logs in --scenario, --group and --phase.
+// Returns the hints for launch logs from --scenario, --group and --phase.
 models::LaunchLogHints hints_option(const Arguments& arguments, const models::LaunchLog& log,
                                     std::vector<models::OutsideText>& notes,
                                     const Console& console) {
@@ -209,8 +209,8 @@ int diagnose_logs(const Paths& paths, const Requested& requested, const Console&
   return exit_code(diagnosis.explanation);
 }
 
-// Writes the scenario of stacks. Requires stragglers: only stragglers show which rank waits for
-// which.
+// Writes a scenario from stacks with stragglers. Without stragglers, stacks do not show which rank
+// waits for which, and a note says that no scenario was written.
 void write_stack_scenario(const Requested& requested, const models::StackDumps& dumps,
                           const models::StackDiagnosis& diagnosis,
                           std::vector<models::OutsideText>& notes) {
@@ -305,7 +305,7 @@ int run_diagnose(const Arguments& arguments, const Console& console) {
                             arguments.output_file("draw"),
                             arguments.output_file("html"),
                             arguments.output_file("as-scenario")};
-  // Reports an unknown extension before any work.
+  // Throws for an unknown extension, before any work.
   if (requested.picture_path) viz::picture_format(*requested.picture_path);
   if (format != nullptr) {
     const Paths paths(given.begin() + 1, given.end());
@@ -330,7 +330,7 @@ int run_diagnose(const Arguments& arguments, const Console& console) {
   }
   check_hints(arguments, false);
   DumpReading reading = read_all_evidence(sorted, console);
-  // If nothing tells ranks, the stacks alone say which processes wait.
+  // If the evidence names no ranks, only the stacks show which processes wait.
   const auto stacks = std::find_if(sorted.files.begin(), sorted.files.end(), [](const auto& it) {
     return it.first->shows == Shows::kStacks;
   });

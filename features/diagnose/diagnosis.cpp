@@ -72,8 +72,8 @@ class Diagnoser {
   Diagnosis run();
 
  private:
-  // An edge before nodes are numbered. `to` is an index: first all pending calls, then all ranks,
-  // then the unknown cause of each group.
+  // An edge of the graph before its nodes are numbered. `to` numbers all pending calls, then all
+  // ranks, then the unknown cause of each group.
   struct Edge {
     std::uint32_t from;
     std::uint32_t to;
@@ -88,8 +88,8 @@ class Diagnoser {
   void find_stopped();
   void find_stopped(std::uint32_t rank);
   void add_waits(std::uint32_t pending);
-  /// Members of a call other than its caller. The functions that find them also add waits for the
-  /// members that have not made the call.
+  /// The members of a call other than its caller. The functions that return them also add waits for
+  /// the members that have not made the call.
   struct Members {
     std::vector<std::uint32_t> called;   // pending calls of members that made it
     std::vector<std::uint32_t> unknown;  // members that may have made it
@@ -139,7 +139,8 @@ class Diagnoser {
   std::vector<std::uint32_t> front_;     // [rank]: index of its current call in pending_
   // [rank]: index in pending_ of the call in which its device stopped.
   std::vector<std::uint32_t> stopped_;
-  // [rank]: a peer that got further, and the last sequence number that the peer has done
+  // [rank]: a peer that got further, and the sequence number of the last call that the peer has
+  // done
   std::vector<std::pair<std::uint32_t, std::uint64_t>> stopped_peer_;
   // [pending call, op]: the pending call with the matching send or recv, or kNone.
   std::map<std::pair<std::uint32_t, std::size_t>, std::uint32_t> partner_;
@@ -165,7 +166,7 @@ void Diagnoser::collect(std::uint32_t rank) {
   for (const RecordedCall& call : evidence.calls) {
     if (call.state == CallState::kCompleted) last_done = std::max(last_done, call.last_record);
   }
-  // A dump can omit calls that are done. Then gaps in the record numbers are calls that are done.
+  // A dump can omit calls that are done. Gaps in its record numbers then stand for such calls.
   const bool only_active =
       std::all_of(evidence.calls.begin(), evidence.calls.end(),
                   [](const RecordedCall& call) { return call.state != CallState::kCompleted; });
@@ -178,7 +179,7 @@ void Diagnoser::collect(std::uint32_t rank) {
     }
   }
   std::map<StreamKey, std::uint32_t> heads;
-  std::uint32_t before = kNone;  // the first call that was not overtaken
+  std::uint32_t before = kNone;  // the first pending call that was not overtaken
   for (std::uint32_t i = 0; i < evidence.calls.size(); ++i) {
     const RecordedCall& call = evidence.calls[i];
     if (call.state == CallState::kCompleted) continue;
@@ -217,13 +218,13 @@ std::uint32_t Diagnoser::pending_of(std::uint32_t rank, std::uint32_t call) cons
 
 namespace {
 
-// An op of a pending call: the number of the call and that of the op in it.
+// An op of a pending call: the index of the call, and the index of the op in the call.
 using MessageOp = std::pair<std::uint32_t, std::size_t>;
 // Pending sends (0) and recvs (1), by group, sender and receiver.
 using MessageEnds = std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>,
                              std::array<std::vector<MessageOp>, 2>>;
 
-// Gives recvs from any rank to sends without a recv of their own.
+// Pairs recvs from any rank with sends that have no other recv.
 void match_any_source(MessageEnds& ends) {
   for (auto& [key, sides] : ends) {
     const auto& [group, source, target] = key;
@@ -282,7 +283,7 @@ void Diagnoser::find_stopped(std::uint32_t rank) {
       if (member == rank) continue;
       std::uint32_t theirs = 0;
       const Called called = index_.collective(member, key_of(own), &theirs);
-      // A number alone does not show that the peer made the same call.
+      // A call count alone does not show that the peer made the same call.
       const bool done = (called == Called::kDone && evidence_.ranks[member].complete) ||
                         (called == Called::kYes &&
                          evidence_.ranks[member].calls[theirs].state == CallState::kCompleted);
@@ -304,7 +305,7 @@ void Diagnoser::find_stopped() {
   for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) find_stopped(rank);
 }
 
-// Whether calls of several streams are pending and their order is unknown.
+// Whether calls of several streams are pending on the rank and their order is unknown.
 bool Diagnoser::stands_at_one_of(std::uint32_t rank) const {
   if (evidence_.ranks[rank].complete) return false;
   const std::uint32_t first = first_of_[rank];
@@ -352,8 +353,8 @@ void Diagnoser::add_wait_for_absent(std::uint32_t pending, std::uint32_t member,
 
 // Adds the waits of a call for members whose call is queued after another call of its stream, or
 // whose device stopped. If there are no such members and all members made the call, assumes that a
-// device is blocked in an earlier call of another stream; requires that the order of the rank's
-// calls is known. Returns whether a wait was added.
+// device is blocked in an earlier call of another stream, provided that the order of the rank's
+// calls is known. Returns whether it added a wait.
 bool Diagnoser::add_waits_behind(std::uint32_t pending, const Members& members) {
   const std::size_t before = edges_.size();
   const std::vector<std::uint32_t>& others = members.called;
@@ -388,7 +389,7 @@ std::vector<std::uint32_t> Diagnoser::possible_senders(std::uint32_t group,
   return ranks;
 }
 
-// Finds the calls with the matching sends and recvs of a call.
+// Finds the pending calls that match the sends and recvs of a call.
 Diagnoser::Members Diagnoser::message_members(std::uint32_t pending) {
   const RecordedCall& own = call(pending);
   Members members;
@@ -622,8 +623,8 @@ void Diagnoser::describe_roots() {
     roots.push_back(std::move(root));
   }
   result_.explanation.roots = std::move(roots);
-  // Dead and stopped ranks are roots even if no call is known to wait for them. So are failed
-  // ranks, if no call is pending.
+  // Adds dead and stopped ranks, which are roots even if no call is known to wait for them. Also
+  // adds failed ranks if no call is pending.
   for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
     const auto is_told = [&](const DiagnosisRoot& root) { return root.rank == rank; };
     const bool told = std::any_of(result_.roots.begin(), result_.roots.end(), is_told);
@@ -669,8 +670,8 @@ bool Diagnoser::is_suspect(const Root& root, bool unsure) const {
   return unsure || (host ? host->waits : evidence_.ranks[rank].may_wait);
 }
 
-// Drops the suspects whose stack shows a wait, unless all suspects wait. A root, cycle or mismatch
-// makes suspects unnecessary.
+// Drops the suspects whose stack shows a wait, unless all suspects wait. Drops all suspects if
+// there is a root, a cycle or a mismatch.
 void Diagnoser::keep_suspects() {
   std::vector<Suspect>& suspects = result_.suspects;
   const bool told = std::any_of(
@@ -684,7 +685,7 @@ void Diagnoser::keep_suspects() {
         process.state == ProcessState::kDead || process.state == ProcessState::kStopped;
     if (!decided || is_lost) result_.unplaced.push_back(process);
   }
-  // If no call is pending, a process that never answered is worth reporting.
+  // If no call is pending, reports processes that never answered.
   for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
     const auto is_there = [&](const Suspect& suspect) { return suspect.rank == rank; };
     const bool there = std::any_of(suspects.begin(), suspects.end(), is_there);

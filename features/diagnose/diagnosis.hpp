@@ -1,5 +1,5 @@
 // Explains why a real job hangs, from evidence: builds the wait-for graph of the pending calls, in
-// the terms of a simulated run. docs/how-to/diagnose.md separates the certain from the assumed.
+// the terms of a simulated run. docs/how-to/diagnose.md separates certain waits from assumed waits.
 #pragma once
 
 #include <cstdint>
@@ -27,15 +27,15 @@ std::string_view reason_name(RootReason reason);
 
 struct DiagnosisRoot {
   RootReason reason = RootReason::kNotCalled;
-  std::uint32_t rank = 0;     // kUnexplained: the first rank that waits
-  std::uint32_t waiting = 0;  // number of calls that wait for the root, also through other calls
-  Wait first;                 // an example of these waits
+  std::uint32_t rank = 0;          // kUnexplained: the first rank that waits
+  std::uint32_t waiting = 0;       // number of calls that wait for the root, directly or not
+  Wait first;                      // an example of these waits
   std::uint32_t group = kNoIndex;  // the group of the waiting call in `first`
   EvidencePlace place;             // the source of the waiting call
-  // kDeviceStopped: sequence number, in the group of `first`, of the last call that `peer` has
+  // kDeviceStopped: the sequence number, in the group of `first`, of the last call that `peer` has
   // done.
   std::uint64_t peer_came = 0;
-  std::uint32_t peer = 0;  // kDeviceStopped: a rank whose device has done later calls
+  std::uint32_t peer = 0;  // kDeviceStopped: a rank whose device has done this or later calls
 };
 
 /// A rank that may be the root: it may not have made a call that other ranks wait for, or its
@@ -44,7 +44,7 @@ struct Suspect {
   std::uint32_t rank = 0;
   bool behind = false;  // whether it has certainly not made the call, but may be blocked elsewhere
   std::uint32_t waiting = 0;       // number of calls that may wait for it
-  Wait first;                      // an example
+  Wait first;                      // an example of these waits
   std::uint32_t group = kNoIndex;  // the group of the waiting call in `first`
   EvidencePlace place;             // the source of the waiting call
 };
@@ -58,11 +58,11 @@ struct RankStanding {
   std::optional<OpInfo> at;   // the current call
 };
 
-/// The progress of group members: one row for each distinct progress.
+/// The progress of members of a group; each distinct progress has its own object.
 struct GroupStanding {
   std::uint32_t group = 0;
   std::vector<std::uint32_t> ranks;  // ranks with this progress
-  std::int64_t called = -1;          // sequence number of the last call; -1: none or unknown
+  std::int64_t called = -1;          // sequence number of the last call; -1: none, or not known
   std::int64_t completed = -1;       // -1: none; kUncounted: not known
   std::uint32_t pending = 0;
   bool at_least = false;  // whether the ranks may have called more

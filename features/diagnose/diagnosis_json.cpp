@@ -27,7 +27,7 @@ Json standing_json(const models::RankStanding& rank) {
 
 Json group_json(const models::EvidenceGroup& group, const models::GroupStanding& standing) {
   Json json = {{"name", group.name}, {"description", group.description}, {"ranks", standing.ranks}};
-  // Null if there is no such call, or if its number is unknown.
+  // `called` and `completed` are null if there is no such call, or if its number is unknown.
   json["called"] = standing.called < 0 ? Json() : Json(standing.called);
   json["completed"] = standing.completed < 0 ? Json() : Json(standing.completed);
   json["pending"] = standing.pending;
@@ -58,7 +58,7 @@ Json check_json(const models::Evidence& evidence, const models::CollectiveCheck&
 
 }  // namespace
 
-// Takes from json_report() the keys that a diagnosis shares with the end of a run.
+// Copies the keys that a diagnosis shares with the end of a run from json_report().
 std::string diagnosis_json(const DiagnosisReport& report) {
   const models::Diagnosis& diagnosis = report.diagnosis;
   models::TaskGraph graph;

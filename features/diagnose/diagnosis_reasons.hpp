@@ -17,11 +17,11 @@ std::string call_number_text(std::int64_t number);
 /// Returns "rank 1's host is in load_config (data.py:40)"; empty if no stack shows the position.
 std::string host_standing_text(const models::RankEvidence& of, std::uint32_t rank);
 
-/// Returns "is dead" or the like, for a process of unknown rank.
+/// Returns the state of a process of unknown rank, such as "is dead".
 std::string_view unplaced_text(const models::ProcessStanding& process);
 
-/// Returns a table, at most `width` wide, of each claim with its file and line. Returns an empty
-/// text if no claim has a file.
+/// Returns a table of the claims with their files and lines, at most `width` characters wide.
+/// Returns an empty string if no claim has a file.
 std::string reasons_table(const models::Evidence& evidence, const models::Diagnosis& diagnosis,
                           std::size_t width);
 

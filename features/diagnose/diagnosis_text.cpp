@@ -33,12 +33,13 @@ std::string called_text(const models::GroupStanding& standing) {
   return call_number_text(standing.called) + (standing.at_least ? " or more" : "");
 }
 
-// Returns the clause that says why the job waits for a rank; empty if the list of roots says it.
+// Returns a clause with the reason why the job waits for a rank; empty if the list of roots has the
+// reason.
 std::string clause_of_root(const models::RankEvidence& rank) {
   const std::string& reason = rank.process.reason;
   switch (rank.process.state) {
     case models::ProcessState::kDead:
-      // The list of roots has the whole reason.
+      // The clause has only the start of the reason; the list of roots has all of it.
       return ", whose process ended" +
              (reason.empty() ? "" : ": " + reason.substr(0, reason.find(", ")));
     case models::ProcessState::kStopped:
@@ -102,7 +103,7 @@ class DiagnosisText {
     return root.reason == RootReason::kUnexplained && root.group < evidence_.groups.size() &&
            !evidence_.groups[root.group].all_members;
   }
-  // Whether the calls of `rank` are counted from logs; only a dump has all calls.
+  // Whether the calls of `rank` were counted from logs, because only a dump has all calls.
   bool is_counted(std::uint32_t rank) const { return !evidence_.ranks[rank].complete; }
   std::string host_text(std::uint32_t rank) const {
     return host_standing_text(evidence_.ranks[rank], rank);
@@ -161,11 +162,11 @@ void DiagnosisText::add_verdict() {
   for (const std::string& note : report_.notes) add(note, 0, 2);
 }
 
-// Returns the answer in one sentence.
+// Returns the lead of the report, which answers in one sentence who waits for whom.
 std::string DiagnosisText::lead() const {
   const models::Explanation& explanation = diagnosis_.explanation;
   if (!explanation.cycle.empty()) return summary_text(explanation);
-  if (!explanation.mismatches.empty()) return {};  // the report lists them right below
+  if (!explanation.mismatches.empty()) return {};  // the report lists the mismatches right below
   std::vector<std::uint32_t> ranks;
   for (const DiagnosisRoot& root : diagnosis_.roots) {
     if (root.reason != RootReason::kUnexplained) ranks.push_back(root.rank);
@@ -218,7 +219,7 @@ std::string DiagnosisText::lead_without_calls() const {
   return capitalized(text) + ".";
 }
 
-// Names the first of the processes in the worst state; add_unplaced() lists all processes.
+// Names one process in the worst state; add_unplaced() lists all processes.
 std::string DiagnosisText::lead_of_unplaced() const {
   const auto worst =
       std::max_element(diagnosis_.unplaced.begin(), diagnosis_.unplaced.end(),
@@ -227,7 +228,7 @@ std::string DiagnosisText::lead_of_unplaced() const {
                      worst->reason.empty() ? "" : "; ", worst->reason);
 }
 
-// Lists processes without a known rank: a rank in a communicator need not be the rank in the job.
+// Lists processes of unknown rank. Their rank in a communicator need not be their rank in the job.
 void DiagnosisText::add_unplaced() {
   if (diagnosis_.unplaced.size() < 2) return;  // already named in the lead
   add_heading("Processes of unknown rank:");
@@ -239,7 +240,7 @@ void DiagnosisText::add_unplaced() {
   add_cut(diagnosis_.unplaced.size() - count);
 }
 
-// Lists ranks that may be the root; the evidence does not decide.
+// Lists ranks that may be the root, if the evidence does not decide.
 void DiagnosisText::add_suspects() {
   if (diagnosis_.suspects.empty()) return;
   add_heading("Unknown; it may be one of these:");

@@ -15,7 +15,7 @@ namespace pipesim::viz {
 struct DiagnosisReport {
   const models::Evidence& evidence;
   const models::Diagnosis& diagnosis;
-  std::vector<models::OutsideText> notes;  // notes on what was read and what was not
+  std::vector<models::OutsideText> notes;  // notes about evidence that was read or skipped
   bool all = false;                        // whether to show every wait, rank and group
   bool why = false;                        // whether to show the file and line of each claim
 };

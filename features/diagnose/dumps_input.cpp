@@ -21,8 +21,8 @@
 namespace pipesim::app {
 namespace {
 
-// Fails if the job hangs or if calls do not match: dumps do not show the calls that would have
-// followed.
+// Throws InputError if the job hangs or if calls do not match, because dumps do not show the calls
+// that would have followed.
 void require_completed(const models::Evidence& evidence, const std::string& path) {
   const sim::Verdict verdict = models::diagnose(evidence).explanation.verdict;
   if (verdict == sim::Verdict::kCompleted || verdict == sim::Verdict::kLimit) return;

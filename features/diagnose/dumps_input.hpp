@@ -1,4 +1,4 @@
-// Flight Recorder dumps of a job that completed, as the record of that job.
+// Reads Flight Recorder dumps of a completed job as the record of that job.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The position of each rank in a hung job, short enough to compare two hangs. The hang is
+// The position of each rank in a hung job, in a short form to compare two hangs. The hang is
 // simulated, or comes from evidence of a real job.
 #pragma once
 
@@ -15,8 +15,7 @@
 
 namespace pipesim::models {
 
-/// The vocabulary of an end: the positions of two ends are comparable if the ends share a
-/// vocabulary.
+/// The vocabulary of an end. Positions in two ends are comparable if the ends share a vocabulary.
 enum class EndWords : std::uint8_t {
   kOps,       // ops of a task graph
   kCalls,     // calls on communicators
@@ -28,14 +27,14 @@ struct EndPlace {
   OutsideText name;  // name of the file or folder
   EndWords words = EndWords::kOps;
   std::string verdict;
-  bool decided = true;             // whether the ranks to blame are known; false for some stacks
+  bool decided = true;  // whether the ranks to blame are known; they are not for some stacks
   std::set<std::uint32_t> blamed;  // ranks of the cycle; without a cycle, the root causes
   std::vector<OutsideText> at;     // [rank]: its current calls, without sequence numbers
   std::vector<bool> waits;         // [rank]: whether any of its ops is not done
-  std::vector<bool> known;         // [rank]: whether evidence of it exists
+  std::vector<bool> known;         // [rank]: whether there is evidence of its position
 };
 
-/// Summarizes a hang; reports call the hang `name`.
+/// Summarizes a hang, which reports call `name`.
 EndPlace end_place(const Diagnosis& diagnosis, std::string name);
 EndPlace end_place(const Explanation& explanation, std::string name);
 EndPlace end_place(const LaunchLog& log, const LaunchLogDiagnosis& diagnosis, std::string name);

@@ -7,7 +7,8 @@
 namespace pipesim::models {
 namespace {
 
-// Adds "pg" to a group name that is only a number: PyTorch names groups by a number or a hash.
+// Adds "pg" to a group name that is only a number, because PyTorch names groups by a number or a
+// hash.
 std::string short_name(const EvidenceGroup& group) {
   const bool number =
       !group.name.empty() && std::all_of(group.name.begin(), group.name.end(), is_digit);

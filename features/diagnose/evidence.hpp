@@ -17,13 +17,13 @@ namespace pipesim::models {
 /// The progress of a call, as its rank saw it.
 enum class CallState : std::uint8_t { kScheduled, kStarted, kCompleted };
 
-/// The source of a recv that accepts a message from any rank.
+/// The source of a recv from any rank.
 inline constexpr std::uint32_t kAnyRank = kNoIndex;
 
 /// The sizes of tensors, one list of dimensions each.
 using TensorSizes = std::vector<std::vector<std::int64_t>>;
 
-/// One operation of a communicator, as the rank that called it recorded it.
+/// One operation on a communicator, as recorded by the rank that called it.
 struct RecordedOp {
   std::uint64_t record = 0;  // position in the call order of this rank
   OutsideText name;          // operation: "all_reduce", "send", "recv"
@@ -37,7 +37,7 @@ struct RecordedOp {
   std::vector<OutsideText> output_types;
   CallState state = CallState::kScheduled;
 
-  /// Returns the operation that the name stands for; nullopt for "coalesced".
+  /// Returns the operation with this name; nullopt for "coalesced".
   std::optional<Operation> operation() const { return operation_in(name); }
   bool is_send() const { return name == "send"; }
   bool is_receive() const { return name == "recv"; }
@@ -66,9 +66,9 @@ struct RecordedCall {
   EvidencePlace place;
 };
 
-/// A communicator group; `ranks` ascend.
+/// A process group. `ranks` ascend.
 struct EvidenceGroup {
-  OutsideText name;  // empty: its calls do not give the name
+  OutsideText name;  // empty: unknown
   OutsideText description;
   std::vector<std::uint32_t> ranks;
   bool all_members = true;  // whether the group has no further members
@@ -79,7 +79,7 @@ struct EvidenceGroup {
 /// Value of a count that the evidence does not give.
 inline constexpr std::int64_t kUncounted = -2;
 
-/// The sequence numbers of a rank's last calls in a group, as the rank logged them.
+/// The sequence numbers of a rank's last calls in a group, as logged by the rank.
 struct GroupProgress {
   std::uint32_t group = 0;
   std::int64_t called = -1;  // -1: none
@@ -122,7 +122,8 @@ OutsideText process_name(const ProcessId& id);
 struct ProcessStanding {
   ProcessState state = ProcessState::kNotTold;
   OutsideText name;  // "process 41 on node1, GPU 3"
-  // The last line of its traceback, who stopped it, or how it ended; kDead: empty if unknown.
+  // The last line of its traceback, the process that stopped it, or the way it ended. Can be empty
+  // for kDead.
   OutsideText reason;
   EvidencePlace place;
   ProcessId id;
@@ -130,7 +131,7 @@ struct ProcessStanding {
 
 struct RankEvidence {
   bool has_dump = false;  // whether the evidence has calls of the rank
-  // Whether the evidence has all of its calls. Otherwise, a missing call may have been made.
+  // Whether the evidence has all calls of the rank. If not, the rank may have made a missing call.
   bool complete = true;
   // Whether the rank may be blocked in one of `calls`, because their state is unknown.
   bool may_wait = false;
@@ -147,7 +148,7 @@ struct Evidence {
   std::vector<EvidenceGroup> groups;
   std::vector<RankEvidence> ranks;  // all ranks of the job, with or without a dump
   std::vector<OutsideText> files;   // files that contain the facts
-  // Reasons why a job without a pending call can hang nevertheless: "gloo records no sends".
+  // Reasons why the job can hang even if no call is pending: "gloo records no sends".
   std::vector<OutsideText> gaps;
   // Processes of unknown rank that other ranks wait for, or may wait for.
   std::vector<ProcessStanding> unplaced;
@@ -156,13 +157,13 @@ struct Evidence {
 /// Returns the place as "job.log:41" or "dump_3"; empty if the place is unknown.
 OutsideText place_text(const Evidence& evidence, const EvidencePlace& place);
 
-/// Adds a reason to Evidence::gaps, unless it is there.
+/// Adds `gap` to Evidence::gaps if it is not listed yet.
 void add_gap(Evidence& evidence, std::string_view gap);
 
 /// Whether a call of any rank is not done.
 bool has_pending_call(const Evidence& evidence);
 
-/// The largest number of ranks that a reader accepts.
+/// Maximum number of ranks that a reader accepts.
 inline constexpr std::uint32_t kMaxEvidenceRanks = 1U << 20;
 
 /// Returns the op and its group, as reports name a call: "all_reduce dp", "all_to_all pg74". Adds

@@ -93,7 +93,7 @@ std::vector<Misfit> find_misfits(const Evidence& evidence,
   for (const CollectiveCheck& check : checks) {
     const bool differs =
         check.result == CheckResult::kMismatch || check.result == CheckResult::kElementsDiffer;
-    // Calls can mismatch before all members have made them.
+    // Calls can mismatch even before all members have made them.
     const bool also = check.result == CheckResult::kNotAllJoined;
     if (!differs && !also) continue;
     const RecordedCall& reference = evidence.ranks[check.reference].calls[check.reference_call];

@@ -1,5 +1,5 @@
-// The calls in a diagnosis: each call as an op, the mismatched calls, and the progress of the
-// members of each group.
+// Functions for the calls in a diagnosis: each call as an op, the mismatched calls, and the
+// progress of the members of each group.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace pipesim::models {
 /// Converts a call to the op that reports show.
 OpInfo call_info(const Evidence& evidence, std::uint32_t rank, const RecordedCall& call);
 
-/// Converts an edge of the wait graph to a wait; `describe` returns the op of an actor.
+/// Converts an edge of the wait graph to a wait. `describe` returns the op of an actor.
 Wait wait_of(const sim::WaitGraph& graph, const sim::WaitEdge& edge,
              const std::function<OpInfo(sim::ActorId)>& describe);
 
@@ -27,12 +27,12 @@ std::vector<Misfit> find_misfits(const Evidence& evidence,
                                  const std::vector<CollectiveCheck>& checks,
                                  std::vector<bool>& groups);
 
-/// Gives the default groups whose members the evidence does not list all ranks of the job. Call it
-/// when all evidence is there.
+/// Sets the members of default groups to all ranks of the job if the evidence does not list them.
+/// Requires complete evidence.
 void fill_default_groups(Evidence& evidence);
 
-/// Marks calls as pending that are over on their rank, but that another member has not made: such a
-/// call cannot be done. Returns notes about them.
+/// Marks a call as pending if it is over on its rank but another member has not made it, because
+/// such a call cannot be done. Returns notes about these calls.
 std::vector<OutsideText> reopen_failed_calls(Evidence& evidence);
 
 /// Returns the progress of each group whose members differ or that has pending calls.

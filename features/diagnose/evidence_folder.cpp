@@ -48,7 +48,7 @@ Paths all_files(const Paths& paths) {
                         fmt::format("'{}' has more than {} files", path, kMaxEvidenceFiles));
       }
     }
-    // Skips a JSON copy of a pickled dump in the same folder.
+    // Skips JSON copies of pickled dumps in the same folder.
     const std::set<std::string> names(found.begin(), found.end());
     std::erase_if(found, [&](const std::string& name) {
       constexpr std::string_view kJson = ".json";
@@ -60,8 +60,8 @@ Paths all_files(const Paths& paths) {
   return files;
 }
 
-// Finds the format of a file. The beginning identifies formats of large files; other files are read
-// whole.
+// Returns the format of a file, or nullptr. Reads only the beginning if it identifies a format of
+// large files, else the whole file.
 const EvidenceFormat* format_of(const std::string& path) {
   constexpr std::size_t kBeginning = std::size_t{1} << 16;
   std::istringstream no_input;
@@ -70,7 +70,7 @@ const EvidenceFormat* format_of(const std::string& path) {
   return recognised_format(read_file(path, no_input, formats::kMaxLogBytes));
 }
 
-// Returns the hosts with an unfinished launch in a launch log.
+// Returns the positions of hosts with an unfinished launch in a launch log.
 std::map<std::uint32_t, models::HostStanding> hosts_of(const models::LaunchLog& log) {
   std::map<std::uint32_t, models::HostStanding> hosts;
   for (std::uint32_t rank = 0; rank < log.ranks.size(); ++rank) {
@@ -139,8 +139,8 @@ DumpReading read_all_evidence(const SortedEvidence& sorted, const Console& conso
     std::move(reading.notes.begin(), reading.notes.end(), std::back_inserter(all.notes));
     const models::StackDiagnosis found = models::diagnose(reading.dumps);
     all.notes.insert(all.notes.end(), found.notes.begin(), found.notes.end());
-    // Stacks show the waiting ranks only if no other evidence has a pending call. Stacks always
-    // show the position of each host.
+    // Calls from stacks count only if no other evidence has a pending call. The host positions from
+    // stacks always count.
     if (!models::has_pending_call(all.evidence) && reading.dumps.names.empty()) {
       models::merge_evidence(all.evidence, stack_evidence(reading.dumps, found), all.notes);
     } else {

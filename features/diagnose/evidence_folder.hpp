@@ -16,7 +16,7 @@ struct SortedEvidence {
   std::vector<models::OutsideText> notes;  // notes on files that are not evidence
 };
 
-/// Returns the files of `paths`, and of folders in them, by format. Throws FileError, and
+/// Returns the files in `paths`, which can be files and folders, by format. Throws FileError, and
 /// ReportedMistakes if no file is evidence.
 SortedEvidence sort_evidence(const std::vector<std::string>& paths, const Console& console);
 

@@ -9,7 +9,7 @@ namespace pipesim::app {
 
 namespace {
 
-// Parts of lines by which a log is recognized.
+// Returns the parts of lines by which a log is recognized.
 std::vector<Mark> marks_of_logs() {
   return {{"WorkNCCL("},
           {"NCCL INFO "},

@@ -15,7 +15,7 @@
 
 namespace pipesim::app {
 
-/// Calls of ranks, as files show them.
+/// The calls of ranks that a reader found.
 struct DumpReading {
   models::Evidence evidence;
   std::vector<models::OutsideText> notes;
@@ -28,8 +28,8 @@ struct JobSoFar {
   models::KnownJob known;  // the rank of each process
 };
 
-/// A text that identifies a format. The output of a job has lines of several formats, so the mark
-/// with the lowest level counts: 0 if only this format has the text, -1 if its files can contain
+/// A string that identifies a format. The output of a job has lines of several formats, so the mark
+/// with the lowest level counts: 0 if only this format has the string, -1 if its files can contain
 /// marks of other formats.
 struct Mark {
   std::string_view text;
@@ -53,8 +53,8 @@ struct EvidenceFormat {
                       const Console& console) = nullptr;
 };
 
-/// Returns all formats. The first, dumps of the Flight Recorder, stands for unknown content, whose
-/// mistake its reader reports.
+/// Returns all formats. Unknown content counts as the first format, dumps of the Flight Recorder,
+/// whose reader then reports the mistake.
 std::span<const EvidenceFormat> evidence_formats();
 
 /// Returns the names of all formats.
@@ -63,8 +63,8 @@ std::vector<std::string> evidence_names();
 /// Returns the format with this name, or nullptr.
 const EvidenceFormat* find_evidence_format(std::string_view name);
 
-/// Returns the format of a file with this content, or these first kilobytes; nullptr if no format
-/// matches.
+/// Returns the format of a file whose content, or the beginning of its content, is `text`; nullptr
+/// if no format matches.
 const EvidenceFormat* recognised_format(std::string_view text);
 
 }  // namespace pipesim::app

@@ -30,7 +30,7 @@
 namespace pipesim::app {
 namespace {
 
-/// Holds messages back while a progress line is on the terminal, and prints them at the end.
+/// Holds messages back while a progress line is on the terminal. Prints them at the end.
 class Said {
  public:
   explicit Said(const Console& console) : to_(console.err), console_(with_err(console, text_)) {}
@@ -161,7 +161,8 @@ DumpReading read_nccl_logs(const std::vector<std::string>& paths, const JobSoFar
   for (models::OutsideText& note : reader.notes()) reading.notes.push_back(std::move(note));
   if (!reader.calls().empty()) {
     models::Evidence calls = reader.call_evidence();
-    // In a job that does not hang, hosts run ahead of each other: a smaller count is no proof.
+    // Hosts run ahead of each other even in a job that does not hang, so a smaller count is no
+    // proof.
     if (!models::has_pending_call(reading.evidence)) {
       for (models::RankEvidence& rank : calls.ranks) {
         for (models::GroupProgress& progress : rank.progress) progress.at_least = true;
@@ -207,7 +208,7 @@ std::vector<EvidenceFile> evidence_files(const std::vector<std::string>& paths, 
         ++others;
       }
     }
-    // Skips a JSON copy of a pickled dump in the same folder.
+    // Skips JSON copies of pickled dumps in the same folder.
     constexpr std::string_view kJson = ".json";
     const auto is_copy = [&](const EvidenceFile& file) {
       const std::string& name = file.path;
@@ -248,7 +249,7 @@ DumpReading read_calls(const EvidenceFormat& format, const std::vector<std::stri
 
 namespace {
 
-// Gives the text of each file to `reader`.
+// Passes the text of each file to `reader`.
 void read_files(const std::vector<std::string>& paths, std::size_t max_bytes,
                 const Console& console, std::vector<models::OutsideText>& notes, auto& reader) {
   const auto read = [&](const EvidenceFile& file, const std::string& text,
@@ -301,7 +302,7 @@ LaunchLogReading read_launch_logs(const std::vector<std::string>& paths, const C
 }
 
 // Returns the rank of each pid. Returns an empty map unless all processes of the job are known and
-// have different pids: containers often give all processes the same pid.
+// have different pids, because containers often give all processes the same pid.
 static std::map<std::string, std::uint32_t> ranks_of_pids(const models::KnownJob& known) {
   std::map<std::string, std::uint32_t> ranks;
   for (const auto& [id, rank] : known.processes) ranks.emplace(id.pid, rank);

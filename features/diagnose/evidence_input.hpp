@@ -1,4 +1,4 @@
-// Readers for the evidence of a real hang.
+// Functions that read the evidence of a real hang.
 #pragma once
 
 #include <cstddef>
@@ -24,16 +24,16 @@ struct EvidenceFile {
   std::optional<std::uint32_t> rank;  // rank in the file name
 };
 
-/// A function that returns the rank in a file name; nullopt if a file of such a name in a folder is
+/// A function that returns the rank in a file name; nullopt if a file with this name in a folder is
 /// not evidence.
 using RankOfName = std::optional<std::uint32_t> (*)(const std::string& path);
 
-/// Returns the files in `paths`, with the files of each folder in `paths`, sorted by rank, then
-/// name. `notes` gets the number of skipped files in each folder. Throws FileError.
+/// Returns the files in `paths`. Replaces each folder by its files, sorted by rank, then name. Adds
+/// the number of skipped files in each folder to `notes`. Throws FileError.
 std::vector<EvidenceFile> evidence_files(const std::vector<std::string>& paths, RankOfName rank_of,
                                          std::vector<models::OutsideText>& notes);
 
-/// Returns the rank in the file name, or 0 without a rank: for formats that allow any file name.
+/// Returns the rank in the file name, or 0 if there is none. For formats that allow any file name.
 std::optional<std::uint32_t> any_file(const std::string& path);
 
 /// Reads one file. Returns false, with an error, if the file is unreadable.
@@ -42,15 +42,15 @@ using ReadFile = std::function<bool(const EvidenceFile& file, const std::string&
 
 inline constexpr const char* kNoEvidence = "no evidence found here";
 
-/// Reads each file of `paths`. Returns the number of unreadable files. Fails if all files are
-/// unreadable; fails with the message `nothing` if there are no files.
+/// Reads each file of `paths`. Returns the number of unreadable files. Throws if all files are
+/// unreadable, or, with the message `nothing`, if there are no files.
 std::size_t read_each(const std::vector<std::string>& paths, RankOfName rank_of,
                       std::size_t max_bytes, const Console& console,
                       std::vector<models::OutsideText>& notes, const char* nothing,
                       const ReadFile& read);
 
-// All readers below take files and folders. They report unreadable files and read all other files.
-// The readers throw FileError, and ReportedMistakes if every file is unreadable. The `notes` of a
+// All functions below take files and folders. They report unreadable files and read all other
+// files. They throw FileError, and ReportedMistakes if every file is unreadable. The `notes` of a
 // result are for the report.
 
 /// Read dumps of the Flight Recorder, logs of NCCL, facts of 'pipesim collect', and reports of RAS.
@@ -63,7 +63,8 @@ DumpReading read_facts(const std::vector<std::string>& paths, const JobSoFar& so
 DumpReading read_ras(const std::vector<std::string>& paths, const JobSoFar& so_far,
                      const Console& console);
 
-/// Reads evidence of calls in `format`, which shows calls. Names the evidence after `paths`.
+/// Reads evidence in `format`, which must be a format that shows calls. Names the evidence after
+/// `paths`.
 DumpReading read_calls(const EvidenceFormat& format, const std::vector<std::string>& paths,
                        const Console& console);
 

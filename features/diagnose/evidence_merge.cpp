@@ -118,20 +118,23 @@ void EvidenceMerger::add_progress(std::uint32_t rank, GroupProgress progress) {
   if (later) *known = progress;
 }
 
-// Whether two calls of a rank can be one call, whose group only one of the sources names.
+// Whether two calls of a rank can be the same call, with its group named by only one of the two
+// sources.
 bool can_be_same(const RecordedCall& a, const RecordedCall& b) {
   return a.state != CallState::kCompleted && b.state != CallState::kCompleted &&
          a.messages == b.messages && a.sequence == b.sequence && a.group != b.group &&
          (a.ops.empty() || b.ops.empty() || a.ops.front().name == b.ops.front().name);
 }
 
-// Whether no evidence names the group: it stands for the group of a single call.
+// Whether the group was made up for a single call, because no evidence names the group of this
+// call.
 bool EvidenceMerger::is_unknown(std::uint32_t group) const {
   const EvidenceGroup& it = evidence_.groups[group];
   return it.name.empty() && !it.all_members;
 }
 
-// Whether the rank has one pending call like `call`, whose group is unknown.
+// Whether the group of `call` is unknown and exactly one pending call of the rank can be the same
+// call.
 bool EvidenceMerger::is_known(const RankEvidence& own, const RecordedCall& call) const {
   if (!is_unknown(call.group)) return false;
   return std::count_if(own.calls.begin(), own.calls.end(),

@@ -20,8 +20,8 @@ struct KnownJob {
 KnownJob known_job(const Evidence& evidence);
 
 /// Adds the facts of `other` to `evidence`. Two groups count as one if they share a name and one of
-/// them has all members of the other. If `evidence` and `other` both count the calls of a rank in a
-/// group, the larger count is kept, as the later one. If the counts differ, `notes` gets a line.
+/// them has all members of the other. If both sides count the calls of a rank in a group, keeps the
+/// larger count, which is the later one. If the counts differ, adds a line to `notes`.
 void merge_evidence(Evidence& evidence, Evidence other, std::vector<OutsideText>& notes);
 
 /// Adds the positions of hosts, whose places are indices in `files`. Skips ranks that `evidence`

@@ -1,6 +1,6 @@
-// The simulated communicators match calls in call order, as NCCL does. So each communicator must
-// begin with the same call on all ranks. If one member has completed a call, the scenario omits the
-// call on all members.
+// Writes evidence as a scenario. Simulated communicators match calls in call order, as NCCL does,
+// so each communicator must begin with the same call on all ranks. If one member has completed a
+// call, the scenario omits the call on all members.
 #include "features/diagnose/evidence_writer.hpp"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ using models::RecordedCall;
 using models::RecordedOp;
 using models::RootReason;
 
-// Returns the operation that the scenario uses for an op of this name. A barrier would block the
+// Returns the operation that the scenario uses for an op with this name. A barrier would block the
 // host, so an all_reduce replaces it.
 Operation written_as(const std::string& name) {
   const Operation found = models::operation_in(name).value_or(Operation::kAllReduce);
@@ -52,7 +52,7 @@ class EvidenceWriter {
   std::string run();
 
  private:
-  // A call as reports identify it: rank, op and number.
+  // The key of a call in reports: rank, op and number.
   using Told = std::tuple<std::uint32_t, std::string, std::uint32_t>;
 
   Told told(std::uint32_t rank, const RecordedCall& call) const {
@@ -87,7 +87,7 @@ class EvidenceWriter {
   models::CallIndex index_;
   std::set<std::uint32_t> roots_;
   std::set<std::uint32_t> stopped_;
-  // Calls that call order blocks, each with the call that blocks it.
+  // Calls that are blocked by call order, each with the call that blocks it.
   std::map<Told, Told> behind_;
   std::vector<std::vector<const RecordedCall*>> pending_;  // [rank]
   // [rank]: calls to add, which other ranks wait for
@@ -95,7 +95,7 @@ class EvidenceWriter {
   std::map<std::string, std::vector<std::uint32_t>> groups_;  // groups in use, with their ranks
 };
 
-// Returns a plain name for a group, because group names may contain any characters.
+// Returns a plain and unique name for a group, because group names may contain any characters.
 std::string EvidenceWriter::name_of(std::uint32_t group) const {
   std::string name = "pg" + plain_name(evidence_.groups[group].name);
   // Distinguishes groups that share a name.
@@ -114,8 +114,8 @@ std::string EvidenceWriter::group_name(std::uint32_t group) {
   return name;
 }
 
-// Returns the group of two ranks, whose sends and recvs outside of coalesced calls have their own
-// stream.
+// Returns the name of a group of two ranks. Their sends and recvs outside of coalesced calls have
+// their own stream.
 std::string EvidenceWriter::pair_name(std::uint32_t group, std::uint32_t a, std::uint32_t b) {
   std::string name = fmt::format("{}_{}_{}", name_of(group), std::min(a, b), std::max(a, b));
   std::vector<std::uint32_t> ranks = {std::min(a, b)};
@@ -152,15 +152,15 @@ void EvidenceWriter::collect() {
   add_missing_messages();
 }
 
-// Whether the rank continues once its device is done. A rank without a dump that is no root is
+// Whether the rank continues once its device is done. A rank without a dump that is not a root is
 // assumed to have made the calls of the other ranks.
 bool EvidenceWriter::goes_on(std::uint32_t rank) const {
   if (roots_.count(rank) > 0) return false;
   return !evidence_.ranks[rank].has_dump || !pending_[rank].empty();
 }
 
-// Adds, as later calls of `rank`, the collectives that are pending on other ranks and that `rank`
-// has not called.
+// Adds the collectives that are pending on other ranks and that `rank` has not called, as later
+// calls of `rank`.
 void EvidenceWriter::add_missing(std::uint32_t rank) {
   if (!goes_on(rank)) return;
   std::map<models::CollectiveKey, const RecordedCall*> missing;
@@ -305,8 +305,8 @@ std::string EvidenceWriter::run() {
   if (diagnosis_.pending == 0) return {};
   collect();
   ScenarioText scenario("evidence");
-  // The ranks had already connected for these calls, and the evidence does not show why a send
-  // waits.
+  // Uses the reading contract: the ranks had already connected for these calls, and the evidence
+  // does not show why a send waits.
   scenario.set("reading", YamlNode::text("contract"));
   scenario.set_ranks(evidence_.ranks.size());
   for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {

@@ -1,5 +1,5 @@
-// Converts evidence of a real hang to a scenario of host programs with the same hang: the start of
-// a regression test.
+// Converts evidence of a real hang to a scenario of host programs with the same hang, as the start
+// of a regression test.
 #pragma once
 
 #include <string>
