@@ -1,9 +1,9 @@
-"""The broker of one explored run: it answers one question at a time, first as its plan says, then
-with the usual answers.
+"""The broker of one explored run. It answers one question at a time: first with the answers of its
+plan, then with the usual answers.
 
-The usual answer is what makes progress; then "not yet", if it is the only answer; then a question
-asked again while nothing has happened; then what ends a wait: a timeout, a deadline. So time passes
-only if nothing else can happen.
+The usual answer is one that makes progress; else "not yet", if that is the only answer; else the
+answer to a question that was asked before while nothing happened; else one that ends a wait: a
+timeout, a deadline. So time passes only if nothing else can happen.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pipesim.recorder.broker import Asker as Thread
 from pipesim.recorder.broker import Broker
 from pipesim.recorder.tasks import Standing
 
-_MAX_NOT_YET = 2  # "not yet" of one kind in a row, one by one
-_LONG = 300  # and once this number
+_MAX_NOT_YET = 2  # consecutive "not yet" answers of one kind that are tried one by one
+_LONG = 300  # length of the one longer series of "not yet" answers
 _MAX_LAPS = 3  # comparisons with a clock at one line that are free
 _MAX_LAPS_IN_ALL = 30  # then the deadline has passed
 _MAX_IDLE = 30  # comparisons with a clock at one line while nothing happens, until time passes
@@ -74,7 +74,7 @@ class Asker:
 
     @property
     def kind(self) -> str:
-        """Returns what the answer depends on, as `KINDS` names it."""
+        """Returns the kind of the answer, as in `KINDS`."""
         question = self.question
         if isinstance(question, m.Choice):
             return _KINDS_OF_CHOICES[question.kind]
@@ -106,8 +106,9 @@ class Step:
 
 
 class ExploringBroker(Broker):
-    """`plan`: the first choices. `asleep`: choices that need not come first after the plan's
-    beginning, because they were explored there; each with the objects that it used."""
+    """The broker of one run. `plan`: the first choices. `asleep`: choices that need not come first
+    after the plan's beginning, because they were explored there; each with the objects that it
+    used."""
 
     def __init__(
         self, ranks: int, send: Callable[[int, m.Reply], None], plan: Sequence[Choice],
@@ -125,7 +126,7 @@ class ExploringBroker(Broker):
         self.stuck: dict[int, str] = {}  # by rank that waits forever: its line
         self._texts: dict[tuple[int, int], str] = {}  # of calls
         self._arrivals: dict[Any, dict[int, Clock]] = collections.defaultdict(dict)
-        self._results: dict[Any, Clock] = {}  # of complete collectives
+        self._results: dict[Any, Clock] = {}  # after complete collectives
         self._sent: dict[tuple[int, int], Clock] = {}  # clocks of sends
         self._got: dict[tuple[int, int], Clock] = {}  # by recv: the clock of its send
         self._reads_clock: set[int] = set()
@@ -195,7 +196,7 @@ class ExploringBroker(Broker):
             self.order.join(rank, self._joined(_work(own), clocks.values()))
 
     def _joined(self, name: Any, clocks: Iterable[Clock]) -> Clock:
-        """Returns what all members of a complete collective knew of."""
+        """Returns the joined clocks of all members of a complete collective."""
         if name not in self._results:
             result: Clock = {}
             for clock in clocks:
@@ -254,7 +255,7 @@ class ExploringBroker(Broker):
         return True
 
     def _wake(self) -> None:
-        """Wakes what the last step could disturb."""
+        """Wakes the sleeping choices that depend on the last step."""
         done = self.steps[-1]
         rank, objects = done.asker.rank, frozenset(done.objects)
         self._asleep = {
@@ -263,7 +264,7 @@ class ExploringBroker(Broker):
         }  # fmt: skip
 
     def _next(self, askers: Mapping[str, Asker]) -> tuple[Optional[Choice], Choice]:
-        """Returns the choice, and the usual one."""
+        """Returns the next choice, if there is one, and the usual choice."""
         best = self._best(list(askers.values()))
         usual = Choice("", "") if best is None else Choice(best.who, self._answer_of(best))
         here = len(self.steps)
@@ -288,7 +289,8 @@ class ExploringBroker(Broker):
         return Choice(chosen.who, self._answer_of(chosen)), usual
 
     def _answer_of(self, asker: Asker) -> str:
-        """Returns the usual answer: time passes for a rank that only looks at its clock."""
+        """Returns the usual answer. For a rank that only reads its clock, the usual answer lets
+        time pass."""
         question = asker.question
         if asker.idle and isinstance(question, m.Choice) and question.late:
             return asker.answers[-1]
@@ -397,7 +399,7 @@ class ExploringBroker(Broker):
         return make(answers, about, late=not is_there, negative=negative)
 
     def _sources(self, rank: int) -> list[int]:
-        """Returns the ranks whose message the first recv from any source can take."""
+        """Returns the ranks whose send the first recv from any source can match."""
         for recv in self._any_source[rank]:
             found = sorted(
                 source for (channel, source, to), sends in self._sends.items()
@@ -498,8 +500,8 @@ class ExploringBroker(Broker):
         self._reply(asker.thread, reply)
 
     def _end(self) -> bool:
-        """Ends a run in which nothing can be answered: all wait for each other, or what follows is
-        known."""
+        """Ends a run in which nothing can be answered: all ranks wait for each other, or the rest
+        of the run is known."""
         if self.is_over or self._end_abandoned():
             return True
         late, released = self._first_that_is_late(), self._lowest_in_device_call()

@@ -67,11 +67,11 @@ class Exploration:
     runs: int = 0
     seconds: float = 0.0
     hangs: list[Found] = dataclasses.field(default_factory=list)
-    failures: list[Found] = dataclasses.field(default_factory=list)  # the first of its kind
+    failures: list[Found] = dataclasses.field(default_factory=list)  # first failure of each kind
     usual: Optional[Found] = None  # the first run
     kinds_of_ends: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
     left: int = 0  # alternatives that were not run
-    unusual: int = 0  # of the runs that were done, the most
+    unusual: int = 0  # largest number of unusual answers in a run
     records: int = 0
     bounds: set[str] = dataclasses.field(default_factory=set)
     asked: dict[tuple[str, str], set[int]] = dataclasses.field(default_factory=dict)
@@ -86,7 +86,8 @@ class Exploration:
 
 
 class Explorer:
-    """`scratch`: an empty folder. Call `launcher.prepare_process` in this process before."""
+    """Explores one script. `scratch`: an empty folder. Call `launcher.prepare_process` in this
+    process before."""
 
     def __init__(
         self, settings: Settings, scratch: Path, limits: Limits, kinds: Sequence[str],
@@ -130,7 +131,7 @@ class Explorer:
         if result.hangs and not limits.keep_going:
             return False
         if result.usual is not None and result.usual.verdict.kind == FAILED:
-            return False  # other answers hardly tell more
+            return False  # other answers would hardly show more
         if limits.answers is not None and self.search.unusual > limits.answers:
             return False
         return result.runs < limits.runs and time.monotonic() - begin < limits.seconds

@@ -1,7 +1,7 @@
 """Copies of the folder in which ranks run, so that each run finds the same files.
 
-A copy has real folders, and a link for each file. What a run changes replaces the link: `files`
-copies a file before it is opened for writing.
+A copy has real folders, and a link for each file. A change replaces the link: `files` copies a file
+before it is opened for writing.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import os
 import shutil
 from pathlib import Path
 
-_MAX_FILES = 2000  # then folders are links also: what runs change in them, later runs see
+_MAX_FILES = 2000  # beyond it, folders are also links, and later runs see changes in them
 
 
 def make_copy(source: Path, copy: Path) -> bool:
-    """Makes `copy` like `source`, and removes what was there. Returns whether the copy is whole."""
+    """Makes `copy` a copy of `source`, and removes its earlier content. Returns whether the copy is
+    complete."""
     shutil.rmtree(copy, ignore_errors=True)
     copy.mkdir(parents=True)
     left = _MAX_FILES

@@ -1,4 +1,4 @@
-"""Judges runs: checks each record that differs once."""
+"""Judges runs: checks each different record once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _ANSWERS = {"proved": PROVED, "hang possible": HANG, "hang certain": HANG, "mism
 
 @dataclasses.dataclass
 class Verdict:
-    """`stuck`: by rank, what it waits in and where. `why`: a failure or what is undecided."""
+    """The verdict on a run. `stuck`: rank, blocked call and place. `why`: the failure, or the
+    reason for an undecided verdict."""
 
     kind: str
     stuck: list[tuple[int, str, str]] = dataclasses.field(default_factory=list)
@@ -60,7 +61,7 @@ class Judge:
         return self._verdicts[key]
 
     def key(self, run: Run) -> bytes:
-        """Returns what is equal if two runs have the same record."""
+        """Returns a key that is equal for runs with the same record."""
         return b"".join(self._digest(end) for _, end in sorted(run.broker.ends.items()))
 
     def write(self, run: Run, folder: Path) -> None:

@@ -1,10 +1,10 @@
 """The messages of each rank after its replies, and the processes that send them.
 
-A rank is a function of its replies, so a `Node` keeps what a rank says after a list of replies. A
-reply that the rank has had before costs no process. For a new reply, a process goes on that waits
-at this node; if there is none, a copy of the nearest process before gets the replies again.
-Processes at questions that have several answers stay, and only their copies go on: the script
-builds its model once.
+A rank is a function of its replies, so a `Node` keeps the messages of a rank after a list of
+replies. A reply that the rank has had before needs no process. For a new reply, the process that
+waits at this node continues; if there is none, a copy of the nearest earlier process gets the
+replies again. At a question with several answers, the process stays and only copies of it continue,
+so the script builds its model once.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Node:
 
     @property
     def is_branch(self) -> bool:
-        """Whether the rank may get several replies here: it asks what has several answers. The
+        """Whether the rank may get several replies here: its question has several answers. The
         first node also counts, so that the script's imports run once."""
         last = self.messages[-1] if self.messages else None
         is_wait = isinstance(last, m.Need) and last.seconds is None
@@ -91,12 +91,12 @@ class Lives:
         self.roots = [Node(rank) for rank in range(settings.ranks)]
         self.remembers = True  # whether nodes and processes of earlier runs are used
         self.diverged = False  # a rank said something else after the same replies
-        self.slept = False  # a thread of a rank slept when its rank was taken to wait
+        self.slept = False  # a thread slept when its rank was assumed to wait
         self.started = 0  # processes
         self.said = 0  # nodes
 
     def forget(self, folder: str) -> None:
-        """Starts anew in another folder: what a rank says also depends on files."""
+        """Starts anew in another folder: the messages of a rank also depend on files."""
         self.close()
         self._settings = dataclasses.replace(self._settings, folder=folder)
         self.roots = [Node(rank) for rank in range(self._settings.ranks)]
@@ -137,7 +137,8 @@ class Lives:
     # Processes
 
     def _go_to(self, target: Node) -> None:
-        """Makes a process go to a node: the one before, or a copy of the nearest one."""
+        """Lets a process go to a node: the process at the previous node, or a copy of the nearest
+        earlier process."""
         path = [target]
         at = target.up
         while at is not None and at.life is None:
@@ -238,7 +239,7 @@ class Lives:
             self._lose(life, "killed")
 
     def _look(self, life: _Life) -> None:
-        """Finds out whether a rank with several threads waits, or one that says nothing hangs."""
+        """Finds out whether a rank with several threads waits, or whether a silent rank hangs."""
         if life.patience is None:
             life.patience = Patience(self._settings.seconds, {life.rank: life.pid})
         if life.patience.seconds_left(0.0) <= 0:
@@ -258,7 +259,7 @@ class Lives:
         self._arrive(life)
 
     def _arrive(self, life: _Life) -> None:
-        """Notes what a rank has said, and gives it its next reply, or lets it wait."""
+        """Stores the messages of a rank, and sends its next reply or lets it wait."""
         node = life.node
         if node.messages is None:
             node.messages = life.heard
@@ -277,7 +278,8 @@ class Lives:
         return None
 
     def _limit(self) -> None:
-        """Ends the process that has waited longest, except those that have just begun."""
+        """Ends the process that has waited longest if too many wait. Keeps processes at the first
+        nodes."""
         if len(self._waiting) <= _MAX_WAITING:
             return
         for key, life in self._waiting.items():
@@ -289,6 +291,6 @@ class Lives:
 
 
 def _key(message: Any) -> bytes:
-    """Returns what is equal if two processes say the same."""
+    """Returns a key that is equal for equal messages of two processes."""
     fields = {k: v for k, v in vars(message).items() if k not in _OF_PROCESS}
     return pickle.dumps((type(message).__name__, fields))

@@ -64,7 +64,7 @@ class Order:
         return clock[rank]
 
     def join(self, rank: int, other: Mapping[Any, float]) -> None:
-        """Orders what another clock knows of before the rank's further events."""
+        """Orders the events in another clock before the rank's further events."""
         clock = self.clocks[rank]
         for key, value in other.items():
             clock[key] = max(clock.get(key, 0.0), value)
@@ -73,8 +73,8 @@ class Order:
         self, rank: int, name: Any, way: str, about: str,
         step: Optional[int] = None, enabled_by: int = -1,
     ) -> None:  # fmt: skip
-        """Notes an access. `step`: the question that makes it, if it is one. `enabled_by`: a step
-        that it cannot precede."""
+        """Notes an access. `step`: the question that makes the access, if any. `enabled_by`: a step
+        that the access cannot precede."""
         clock, before = self.clocks[rank], self._accesses[name]
         for other in before:
             if other.rank == rank or not conflict(other.way, way) or other.step <= enabled_by:

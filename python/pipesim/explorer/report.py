@@ -61,7 +61,7 @@ def unusual(found: Found) -> list[str]:
 
 
 def words(step: Step, before: str) -> str:
-    """Returns what an answer was. `before`: what it comes before, if only the order is unusual."""
+    """Describes an answer. `before`: what the answer precedes, if only the order is unusual."""
     asker, got = step.asker, step.choice.answer
     subject = f"rank {asker.rank}'s {asker.about} ({asker.at})"
     question = asker.question
@@ -83,8 +83,8 @@ def words(step: Step, before: str) -> str:
 
 
 def text(result: Exploration, name: str, command: str, folder: str) -> str:
-    """Returns the report. `name`: of the script; `command`: what `explore` was called with;
-    `folder`: where the run that hangs is kept, or empty."""
+    """Returns the report. `name`: name of the script; `command`: command line of `explore`;
+    `folder`: folder that keeps the run that hangs, or empty."""
     lines = [_headline(result, name), ""]
     for found in result.hangs:
         lines += [*_hang(found), ""]

@@ -1,4 +1,4 @@
-"""One explored run, without a process for what is known already."""
+"""One explored run, without processes for the part that is already known."""
 
 from __future__ import annotations
 

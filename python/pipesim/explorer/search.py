@@ -1,9 +1,9 @@
-"""The search: which run is next.
+"""The search for the next run.
 
 Alternatives of a run are the other answers to its questions, timeouts while something is awaited,
-and the orders of questions that depend on each other (dynamic partial-order reduction). What has
-been explored from a state *sleeps* in the runs that follow from there, until a step depends on it.
-Runs with few unusual answers come first.
+and the orders of questions that depend on each other (dynamic partial-order reduction). A choice
+that was explored from a state *sleeps* in the runs that continue from there, until a step depends
+on it. Runs with few unusual answers come first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MAX_REPEATS = 2  # earlier turns of a question that is asked again with the sam
 
 @dataclasses.dataclass
 class _State:
-    """The state after a plan: what was begun from it, and what sleeps in it."""
+    """The state after a plan: the choices begun from it, and the sleeping choices."""
 
     begun: dict[Choice, Optional[Objects]] = dataclasses.field(default_factory=dict)
     asleep: dict[Choice, Objects] = dataclasses.field(default_factory=dict)
@@ -61,7 +61,7 @@ class Search:
         return self._queue[0].unusual if self._queue else 0
 
     def pop(self) -> tuple[Next, dict[Choice, Objects]]:
-        """Returns the next run, and what sleeps before the last choice of its plan."""
+        """Returns the next run, and the choices that sleep before the last choice of its plan."""
         best = heapq.heappop(self._queue)
         if not best.plan or not self._prunes:
             return best, {}
@@ -121,8 +121,8 @@ class Search:
 
 
 def _first(broker: ExploringBroker, race: Race) -> list[Asker]:
-    """Returns who has to be answered instead of a step, so that another rank's later access comes
-    before it: this rank, else who leads to the access, else all."""
+    """Returns the askers to answer instead of a step, so that another rank's later access precedes
+    the step: this rank, else the asker that leads to the access, else all."""
     step = broker.steps[race.step]
     others = [asker for asker in step.askers.values() if asker.rank != step.asker.rank]
     first = [asker for asker in others if asker.rank == race.rank]
@@ -137,7 +137,7 @@ def _first(broker: ExploringBroker, race: Race) -> list[Asker]:
 
 
 def _repeats(broker: ExploringBroker, index: int, asker: Asker) -> bool:
-    """Whether an earlier turn would only ask once more what was asked again and again."""
+    """Whether an earlier answer would only repeat a question that was already asked repeatedly."""
     if not asker.idle:
         return False
     before = [step for step in broker.steps[:index] if step.choice.who == asker.who]
