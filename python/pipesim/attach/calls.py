@@ -1,4 +1,4 @@
-"""Descriptions of calls: what the record says of a call of a process group's method.
+"""Descriptions, for the record, of calls of a process group's methods.
 
 A description reads sizes and types of tensors, never values. Its keys are those of
 docs/reference/record-format.md, as in the recorder's `RecordingGroup`.
@@ -46,7 +46,7 @@ def _size(tensor: torch.Tensor) -> int:
 
 
 def _flat(tensors: Any) -> list[torch.Tensor]:
-    """Returns the tensors of a tensor, or of nested lists of tensors."""
+    """Returns a tensor, or the tensors in nested lists, as a flat list."""
     if isinstance(tensors, torch.Tensor):
         return [tensors]
     return [tensor for inner in tensors for tensor in _flat(inner)]
@@ -133,7 +133,7 @@ def with_row_splits(call: Call, input: torch.Tensor, splits: tuple[Any, Any]) ->
 
 
 def _with_splits(call: Call, splits: Splits) -> Call:
-    """Adds the splits, unless all parts have one size."""
+    """Adds the splits, unless all parts have the same size."""
     return call._replace(splits=splits) if len(set(splits[0] + splits[1])) > 1 else call
 
 

@@ -30,7 +30,7 @@ DEFAULT_BUDGET = 5.0  # percent of the time
 
 
 class Keeper(threading.Thread):
-    """The thread. It ends when the notes do."""
+    """The thread, which ends with the notes."""
 
     def __init__(self, noting: Noting, path: Path) -> None:
         super().__init__(name="pipesim-attach", daemon=True)
@@ -47,7 +47,7 @@ class Keeper(threading.Thread):
         self._blocks: dict[tuple[int, ...], int] = {}
         self._defined = 0  # number of blocks
         self._steps = False  # whether the script has an optimizer's step
-        self._dear = 0  # seconds above the budget, in a row
+        self._dear = 0  # consecutive seconds above the budget
         said = os.environ.get("PIPESIM_ATTACH_BUDGET", "")
         self._budget = float(said) if said else DEFAULT_BUDGET
         self._notes.beat(int(time.time()), 0, 0)
@@ -118,8 +118,8 @@ class Keeper(threading.Thread):
             self._folded += begin
 
     def _stops(self, lines: list[int]) -> list[int]:
-        """Returns where blocks end: after each optimizer's step; in a script without one, before
-        the first line of the block comes again."""
+        """Returns the ends of blocks: after each optimizer's step or, in a script without steps,
+        before the first line of the block recurs."""
         stops, begin = [], 0
         for i, line in enumerate(lines):
             is_step = line in self._notes.steps

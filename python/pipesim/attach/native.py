@@ -1,9 +1,9 @@
-"""Notes calls that C++ makes: functional collectives, and those of DDP's reducer.
+"""Notes calls that C++ makes: functional collectives, and calls of DDP's reducer.
 
 Such calls pass the dispatcher. A Python kernel at the key BackendSelect notes a call, and
 redispatches it by `OpOverload.redispatch`, which releases the GIL. A kernel must never enter a
 backend with the GIL held: gloo's worker holds gloo's mutex while it takes the GIL to destroy a
-finished work, so the process would stand still.
+finished work, so the process would deadlock.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class Kernels:
         self._has_reducer = False
 
     def install(self) -> None:
-        """Installs the kernels of functional collectives. Those of the reducer follow with the
-        first DDP module, because they cost each call of any caller."""
+        """Installs the kernels of functional collectives. The kernels of the reducer follow with
+        the first DDP module, because they slow down the calls of all callers."""
         if not hasattr(dist.ProcessGroup, "unbox"):
             self._install_nothing()
             return
@@ -61,7 +61,8 @@ class Kernels:
         self._before_ddp(self._install_reducer)
 
     def _install_nothing(self) -> None:
-        """In versions whose ops hide their group, calls of C++ are missing in the record."""
+        """Notes, once DDP is used, that the record lacks calls of C++: the ops of this torch hide
+        their group."""
         noting = self._noting
         self._before_ddp(lambda: noting.incomplete("calls of DDP are not noted with this torch"))
 
@@ -167,7 +168,7 @@ class Kernels:
 
 
 def _is_traced(tensors: Any) -> bool:
-    """Whether a compiler traces the op: nothing is called."""
+    """Whether a compiler traces the op, which then makes no call."""
     first = tensors[0] if isinstance(tensors, (list, tuple)) and tensors else tensors
     if not isinstance(first, torch.Tensor):
         return False

@@ -1,9 +1,9 @@
 """The file of a rank: a mapped file of fixed size, which survives the end of its process.
 
-The file has the texts of all different lines, and a ring of their numbers. To note a call is to
-store a number in the ring: memory only, without a lock and without a system call. `keeper` moves
-the numbers of finished steps from the ring to a second file. docs/reference/record-format.md
-describes both files.
+The file has the texts of all different lines, and a ring of their numbers. A note of a call is a
+number in the ring: it writes memory only, without a lock or a system call. `keeper` moves the
+numbers of finished steps from the ring to a second file. docs/reference/record-format.md describes
+both files.
 """
 
 from __future__ import annotations

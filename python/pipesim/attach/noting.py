@@ -1,4 +1,4 @@
-"""The notes of one rank: the wrappers of `patches` call them. No method raises."""
+"""The notes of one rank. The wrappers of `patches` call its methods, which never raise."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pipesim.recorder.values import dtype_name
 DEFAULT_FOLDER = "pipesim-attach"
 _MAX_WORKS = 1 << 16  # number of known Works, after which the oldest are forgotten
 _MAX_MESSAGE = 300  # characters
-_SAMPLED = 0x7F  # of the calls whose positions have these bits unset, the cost is measured
+_SAMPLED = 0x7F  # calls whose positions have these bits unset are measured
 
 # Errors of a call whose cause is another rank (gloo, torch and NCCL), and errors of timeouts.
 _BY_OTHERS = re.compile(
@@ -103,7 +103,7 @@ class Noting:
     # Beginning, end, and errors of attach
 
     def begin(self, rank: int, world: int, backend: str) -> None:
-        """Opens the file. Without it, nothing is noted."""
+        """Opens the file. If that fails, nothing is noted."""
         if self.is_off or self.notes is not None or self._ended:
             return
         try:
@@ -156,7 +156,7 @@ class Noting:
         self._say(f"stopped, and the job goes on: {why}")
 
     def incomplete(self, text: str) -> None:
-        """Notes once that the record lacks calls, so that nothing is proved with it."""
+        """Notes once that the record lacks calls, so nothing can be proved with it."""
         if text in self._noted or not self.active:
             return
         self._noted.add(text)
@@ -288,8 +288,8 @@ class Noting:
     def _put_reference(
         self, kind: str, known: Known, thread: Thread, place: Optional[Place]
     ) -> tuple[int, int]:
-        """Notes a line that refers to a Work: by the Work's thread, and by how many calls of that
-        thread came after the Work's. So the lines of equal steps are equal."""
+        """Notes a line that refers to a Work: by the Work's thread, and by the number of that
+        thread's calls after the Work's call. So the lines of equal steps are equal."""
         works = known.thread.works
         backs = tuple([works - number for number in known.numbers])
         key = (kind, known.thread.number, backs, thread.number, place)
@@ -323,7 +323,8 @@ class Noting:
             return None
 
     def mark(self, entry: dict[str, Any], head: str = "E", stands: bool = False) -> None:
-        """Notes an entry other than a call. With `stands`, the thread is in it until `leave`."""
+        """Notes an entry other than a call. With `stands`, the thread is in this entry until
+        `leave`."""
         if not self.active:
             return
         try:
@@ -335,7 +336,7 @@ class Noting:
             self.fail(error)
 
     def leave(self) -> None:
-        """Notes that this thread is in no call or wait any more."""
+        """Notes that this thread is no longer in a call or wait."""
         if self.notes is not None:
             self.notes.threads[self.thread().slot] = 0
 
@@ -349,8 +350,9 @@ class Noting:
         frame: FrameType,
         native: bool = False,
     ) -> Optional[Known]:
-        """Notes a call, before it is made. Returns what `returned` needs. `key`: that of the group
-        in `groups`. `native`: C++ waits for the call, in a backward at the end of the backward."""
+        """Notes a call, before it is made. Returns the argument for `returned`. `key`: the group's
+        key in `groups`. `native`: C++ waits for the call; in a backward, at the end of the
+        backward."""
         begin = time.thread_time_ns() if self._is_sampled() else 0
         try:
             known = self._call(describe, key, arguments, frame, native)
@@ -429,7 +431,7 @@ class Noting:
 
     def _keep(self, work: Any, known: Known) -> None:
         key = id(work)
-        if known.is_message:  # gloo cancels a message whose Work is collected before its end
+        if known.is_message:  # gloo cancels a send or recv whose Work is collected early
 
             def collected(_: Any) -> None:
                 gone = self._works.get(key)
@@ -478,13 +480,13 @@ class Noting:
             self._put(f"X {thread.number} {thread.works - number}", self.thread(), {}, None)
 
     def wait(self, work: Any, frame: Any, has_timeout: bool) -> Optional[tuple[Thread, int]]:
-        """Notes a wait, before it begins. `frame` is that of the wait. Returns what `waited`
-        needs."""
+        """Notes a wait, before it begins. `frame`: the frame of the wait. Returns the argument for
+        `waited`."""
         try:
             known = self._works.get(id(work))
             if known is None:
                 return None
-            if known.is_message:  # a second wait is for another message
+            if known.is_message:  # a second wait is for another transfer
                 self._works[id(work)] = known._replace(waited=True)
             else:
                 del self._works[id(work)]
@@ -531,7 +533,7 @@ class Noting:
             self.fail(another)
 
     def received(self, work: Any, source: int) -> None:
-        """Notes which rank of the group has sent the message of a recv from any source."""
+        """Notes the rank of the group whose send matched a recv from any source."""
         known = self._works.get(id(work))
         if known is None or not self.active or source < 0:
             return
@@ -601,7 +603,7 @@ class Noting:
 
 
 def _remove_other_ranks(folder: Path, rank: int, world: int) -> None:
-    """Removes what an earlier job left: this rank's steps and, by rank 0, the files of ranks that
+    """Removes files of an earlier job: this rank's steps and, on rank 0, the files of ranks that
     this job lacks."""
     for path in folder.glob("rank*.*"):
         found = re.fullmatch(r"rank(\d+)\.(?:calls|steps|jsonl)", path.name)

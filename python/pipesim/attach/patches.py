@@ -42,7 +42,7 @@ def install(noting: Noting) -> None:
 
 
 def _classes() -> list[Any]:
-    """Returns ProcessGroup and, in 1.13, its subclasses, which can have methods of their own."""
+    """Returns ProcessGroup and, in 1.13, its subclasses, which can have their own methods."""
     found = [dist.ProcessGroup]
     for name in ("ProcessGroupGloo", "ProcessGroupNCCL", "_ProcessGroupWrapper"):
         cls = getattr(torch._C._distributed_c10d, name, None)

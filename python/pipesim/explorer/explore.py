@@ -181,7 +181,7 @@ class Explorer:
             if settings.device == "auto" and any(asks_for_cuda(end.entry) for end in ends):
                 self._use_cuda()
             elif self._lives.remembers and run.broker.wrote:
-                self._lives.remembers = False  # files decide also: each run needs all its ranks
+                self._lives.remembers = False  # files also decide: each run needs all its ranks
             else:
                 return run
 

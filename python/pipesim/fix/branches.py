@@ -29,7 +29,7 @@ def _statement(source: Source, parting: Parting) -> Optional[ast.If]:
 
 
 def _called_in(case: Case, parting: Parting, block: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """Returns the statements of a block under which a side of a parting calls."""
+    """Returns the statements of a block that lead to calls of only one side of a parting."""
     assert parting.site is not None
     path = parting.site.path
     lines = {p.line for _, stack in case.calls_of(parting) for p in stack if p.path == path}
@@ -40,7 +40,7 @@ def _called_in(case: Case, parting: Parting, block: Sequence[ast.stmt]) -> list[
 
 
 def hoist(case: Case) -> Iterator[Proposal]:
-    """All ranks make the calls of one arm of a branch."""
+    """Proposes that all ranks make the calls of one arm of a branch."""
     for parting in case.tests:
         site = parting.site
         assert site is not None
@@ -64,7 +64,7 @@ def hoist(case: Case) -> Iterator[Proposal]:
 
 
 def _who_else(case: Case) -> str:
-    """Returns which ranks make a call that they did not make before."""
+    """Names the ranks that make a call that they did not make before."""
     without = [r for s in case.sides if not s.get("calls", {}).get("count") for r in s["ranks"]]
     if not without or len(without) == len(case.traces):
         return ""
@@ -96,8 +96,8 @@ def _hoisted(
 
 
 def _nested_call(case: Case, parting: Parting, statement: ast.stmt) -> Optional[ast.Call]:
-    """Returns the call in a statement that leads to a call of a group, unless the statement
-    consists of it."""
+    """Returns the call in a statement that leads to a call of a group, unless the statement is this
+    call."""
     value = getattr(statement, "value", None)
     if not isinstance(statement, (ast.Expr, ast.Assign, ast.AugAssign)) or value is None:
         return None
@@ -114,7 +114,7 @@ def _nested_call(case: Case, parting: Parting, statement: ast.stmt) -> Optional[
 
 
 def _with_inputs(arm: Sequence[ast.stmt], calls: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """Returns the statements with calls, and those of the arm that set what these read."""
+    """Returns the statements with calls, and the statements of the arm that set names they read."""
     kept: list[ast.stmt] = []
     needed: set[str] = set()
     for statement in reversed(arm):
@@ -145,8 +145,8 @@ def _moved_out(
     source: Source, statement: ast.If, arm: Sequence[ast.stmt], moved: Sequence[ast.stmt],
     out: Lines, first: int, last: int,
 ) -> str:  # fmt: skip
-    """Puts lines out of a branch, and removes statements of its arm: before the branch, after it
-    if other statements of the arm come before, or between two parts of it."""
+    """Moves statements of an arm out of a branch, as the lines `out`: before the branch, after it
+    if other statements of the arm come first, or between two parts of the branch."""
     before = list(arm[:first])
     after = [each for each in arm[first:] if each not in moved]
     is_else = arm is statement.orelse
@@ -180,7 +180,7 @@ def _branch(
 
 
 def hoist_from_expression(case: Case) -> Iterator[Proposal]:
-    """All ranks make a call of `f() if test else x`, or of `test and f()`."""
+    """Proposes that all ranks make the call of `f() if test else x`, or of `test and f()`."""
     for parting in case.tests:
         site = parting.site
         assert site is not None
@@ -213,7 +213,7 @@ def hoist_from_expression(case: Case) -> Iterator[Proposal]:
 
 
 def one_way(case: Case) -> Iterator[Proposal]:
-    """No rank leaves a loop or a function early, or changes an order."""
+    """Proposes that no rank leaves a loop or a function early, or changes an order."""
     for parting in case.tests:
         site = parting.site
         assert site is not None
@@ -247,7 +247,7 @@ def _only_reorders(statement: ast.stmt) -> bool:
 
 
 def leave_out(case: Case) -> Iterator[Proposal]:
-    """No rank makes the call of one arm of a branch."""
+    """Proposes that no rank makes the call of one arm of a branch."""
     for parting in case.tests:
         site = parting.site
         assert site is not None

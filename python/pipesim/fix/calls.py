@@ -1,4 +1,4 @@
-"""Edits of calls: the order of messages, groups of threads, tags, options of DDP."""
+"""Edits of calls: the order of sends and recvs, groups of threads, tags, options of DDP."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _MAX_NEXT = 3  # statements after a send among which its recv is looked for
 
 
 def messages(case: Case) -> Iterator[Proposal]:
-    """A blocking send before a recv: both in one batch, a send that does not block, or the other
-    order on odd ranks."""
+    """Proposes edits of a blocking send before a recv: both in one batch, a send that does not
+    block, or the opposite order on odd ranks."""
     if case.parting is not None or case.clash is not None:
         return
     found: dict[str, list[Proposal]] = {}
@@ -55,8 +55,8 @@ def _blocked_places(case: Case) -> list[Place]:
 
 
 def _pairs(source: Source, line: int) -> Iterator[tuple[ast.stmt, ast.stmt]]:
-    """Yields pairs of statements of one block, the first of which is at this line, and the second
-    of which can call also."""
+    """Yields pairs of statements of one block: the first is at this line, and the second can also
+    call."""
     for statement in source.statements_at(line):
         if isinstance(statement, (ast.FunctionDef, ast.For, ast.While, ast.With)):
             return
@@ -70,7 +70,7 @@ def _pairs(source: Source, line: int) -> Iterator[tuple[ast.stmt, ast.stmt]]:
 
 
 def _may_call(source: Source, statement: ast.stmt) -> bool:
-    """Whether a statement calls torch.distributed, also in functions of its file."""
+    """Whether a statement calls torch.distributed, directly or in functions of its file."""
     functions = {node.name: node for node in source.all(ast.FunctionDef)}
     seen: set[str] = set()
     todo: list[ast.AST] = [statement]
@@ -86,7 +86,7 @@ def _may_call(source: Source, statement: ast.stmt) -> bool:
 
 
 def _message(statement: ast.stmt, op: str) -> Optional[ast.Call]:
-    """Returns the call of a message that is a statement, or the only one in an `if`."""
+    """Returns the call of `op` if it is the whole statement, or the only statement in an `if`."""
     if isinstance(statement, ast.If) and not statement.orelse and len(statement.body) == 1:
         statement = statement.body[0]
     call = getattr(statement, "value", None)
@@ -105,7 +105,7 @@ def _between(source: Source, first: ast.stmt, second: ast.stmt) -> Lines:
 
 
 def _batch(source: Source, first: ast.stmt, second: ast.stmt) -> Iterator[Proposal]:
-    """Sends and receives in one batch_isend_irecv."""
+    """Proposes one batch_isend_irecv for both calls."""
     calls = [_message(first, "send") or _message(first, "recv"),
              _message(second, "send") or _message(second, "recv")]  # fmt: skip
     if not (_is_plain(first) and _is_plain(second)) or _between(source, first, second):
@@ -138,7 +138,7 @@ def _waits(source: Source, line: int, works: str) -> Lines:
 
 
 def _isend(source: Source, first: ast.stmt, second: ast.stmt) -> Iterator[Proposal]:
-    """A send that does not block, with a wait after the next call."""
+    """Proposes a send that does not block, with a wait after the next call."""
     call = _message(first, "send")
     if call is None:
         return
@@ -173,7 +173,7 @@ def _same(source: Source, statement: ast.stmt) -> ast.stmt:
 
 
 def _parity(source: Source, first: ast.stmt, second: ast.stmt) -> Iterator[Proposal]:
-    """The other order on odd ranks."""
+    """Proposes the opposite order on odd ranks."""
     names = {name.id for name in source.all(ast.Name) if isinstance(name.ctx, ast.Store)}
     rank = "rank" if "rank" in names else f"{Modules(source).distributed}.get_rank()"
     a, b = source.piece(first), source.piece(second)
@@ -184,7 +184,7 @@ def _parity(source: Source, first: ast.stmt, second: ast.stmt) -> Iterator[Propo
 
 
 def same_envelope(case: Case) -> Iterator[Proposal]:
-    """A send and a recv with another group or tag: those of the other side."""
+    """Proposes the group and tag of the other side for a send or recv that differs in them."""
     for wrong in case.wrong_messages:
         ends: tuple[_End, _End] = (wrong.sender, wrong.send), (wrong.receiver, wrong.recv)
         if wrong.send is None or wrong.recv is None:
@@ -232,7 +232,7 @@ def _call_of(
 
 
 def own_group(case: Case) -> Iterator[Proposal]:
-    """Two threads call on one group: the calls of one of them get their own group."""
+    """Proposes a separate group for the calls of one of two threads that call on the same group."""
     if case.clash is None:
         return
     first, a, second, b = case.clash
@@ -289,7 +289,8 @@ def _with_group(source: Source, call: ast.Call, group: str) -> tuple[ast.AST, st
 
 
 def options_of_ddp(case: Case) -> Iterator[Proposal]:
-    """Options of DistributedDataParallel, or the model without it in the branch of one rank."""
+    """Proposes `find_unused_parameters` for DistributedDataParallel, if the ranks differ in a
+    backward or report unused parameters."""
     stacks = [case.stack(trace, event) for trace, event in case.differing()]
     has_calls = case.parting is not None and any(case.calls_of(case.parting))
     in_backward = not has_calls and any(stack and stack[0].call == "backward" for stack in stacks)
@@ -317,7 +318,7 @@ def _find_unused(source: Source, call: ast.Call) -> Iterator[Proposal]:
 
 
 def module_of_ddp(case: Case) -> Iterator[Proposal]:
-    """In the branch of some ranks, the model without DDP."""
+    """Proposes the model without DDP in the branch of some ranks."""
     for parting in case.tests:
         site = parting.site
         assert site is not None

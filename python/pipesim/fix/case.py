@@ -23,9 +23,9 @@ from pipesim.why.walk import Parting
 @dataclasses.dataclass(frozen=True)
 class Proposal:
     """An edit of a file. `kind`: see docs/explanation/fix-a-script.md. `extra`: the new lines,
-    without indentation, whose calls the job did not make before. `thought`: what its author must
-    decide, if anything. `reorders`: calls before the first difference can change their order.
-    `changes`: what the job does in addition."""
+    without indentation, whose calls the job did not make before. `thought`: the decision that is
+    left to the author, if any. `reorders`: calls before the first difference can change their
+    order. `changes`: what the job does in addition."""
 
     kind: str
     title: str
@@ -46,7 +46,7 @@ class Place(NamedTuple):
 
 
 class Case:
-    """An analyzed hang. `hang`: that of `pipesim check --json`."""
+    """An analyzed hang. `hang`: the value of `hang` in `pipesim check --json`."""
 
     def __init__(self, analysis: Analysis, backend: str, hang: Optional[Mapping[str, Any]]) -> None:
         self.traces = analysis.traces
@@ -88,8 +88,8 @@ class Case:
 
     @property
     def tests(self) -> Iterator[Parting]:
-        """Yields the tests at which the ranks part: the last one first, then those that led
-        there."""
+        """Yields the tests at which the ranks part: the last test first, then the tests that led to
+        it."""
         if self.finding is None:
             return
         seen: set[Site] = set()
@@ -259,7 +259,8 @@ class Modules:
 
 
 def free_name(source: Source, line: int, name: str) -> str:
-    """Returns `name`, or another one if the function at this line uses it, or the module."""
+    """Returns `name`, or another name if the function at this line or the module already uses
+    `name`."""
     nodes = [source.function_at(line) or source.tree, *source.tree.body]
     used = {
         each.id for node in nodes for each in ast.walk(node) if isinstance(each, ast.Name)
@@ -273,7 +274,7 @@ def propose(
     source: Source, kind: str, title: str, text: str, extra: Sequence[str] = (),
     thought: str = "", reorders: bool = False, changes: str = "",
 ) -> Iterator[Proposal]:
-    """Yields a proposal if its text is valid and differs."""
+    """Yields a proposal if its text is valid and differs from the source."""
     text = Modules(source).with_imports(text)
     try:
         compile(text, source.path, "exec", dont_inherit=True)

@@ -29,8 +29,8 @@ class Found(NamedTuple):
 def find(
     reason: Reason, settings: Settings, nursery: Optional[Nursery], check: Sequence[str]
 ) -> Optional[Found]:
-    """Returns the changes for a hang that was explained; None without an explanation. `check`:
-    options of `pipesim check`."""
+    """Returns the changes for a hang; None if the hang has no explanation. `check`: options of
+    `pipesim check`."""
     if reason.analysis is None:
         return None
     folder = Path(settings.out)

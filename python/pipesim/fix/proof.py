@@ -45,8 +45,9 @@ class Call(NamedTuple):
 
 @dataclasses.dataclass
 class Proof:
-    """`outcome`: proved, hangs, failed, undecided, less or other. `why`: the outcome in words.
-    `extra`: calls that the edit adds, on the rank with most. `steps`: optimizer steps."""
+    """The result of a proof. `outcome`: proved, hangs, failed, undecided, less or other. `why`: the
+    outcome in words. `extra`: calls that the edit adds, on the rank with most. `steps`: optimizer
+    steps."""
 
     outcome: str
     why: str = ""
@@ -123,7 +124,7 @@ class Prover:
         return proof
 
     def _compare(self, proposal: Proposal, found: Sequence[list[Call]], proof: Proof) -> None:
-        """Checks that what the job does stays."""
+        """Checks that the edited job still makes the calls of the original."""
         follow, expected = [], []
         for rank, calls in enumerate(found):
             kept = [call.signature for call in calls if call.line not in proposal.extra]

@@ -22,7 +22,7 @@ _SIZE_NAMES = frozenset("world world_size WORLD_SIZE".split())
 
 
 class Roles:
-    """The roles in a file. `shared`: roles of other files; those that this file sets itself do not
+    """The roles in a file. `shared`: roles of other files; names that this file sets itself do not
     count. A name is a pair of its scope and its text; attributes and functions have one scope."""
 
     def __init__(self, source: Source, shared: Collection[str] = ()) -> None:
@@ -59,7 +59,7 @@ class Roles:
         return (max(inside, default=_TOP), text)
 
     def _found(self, node: ast.expr, names: set[_Name]) -> bool:
-        """Whether a name that an expression reads is among these."""
+        """Whether `names` has the name of `node`, as visible in this file."""
         name = self._name(node)
         if name in self._values or name[0] == _ANY:
             in_class = (_TOP, name[1])  # an attribute that a class sets
@@ -94,7 +94,7 @@ class Roles:
         return not self._reads(node)
 
     def _reads(self, node: ast.AST) -> list[bool]:
-        """Returns for each name that an expression reads whether it is a role. Sizes do not
+        """Returns, for each name that an expression reads, whether the name is a role. Sizes do not
         count."""
         if isinstance(node, ast.Call):
             name = last_name(node.func)

@@ -1,4 +1,4 @@
-"""Tries the proposals for a hang, those most likely to be right first."""
+"""Tries the proposals for a hang, the most promising first."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Try:
     proposal: Proposal
     proof: Proof
     diff: list[str]
-    is_installed: bool  # the file belongs to a package, so that the edit is advice only
+    is_installed: bool  # the file belongs to a package, so the edit is only advice
 
     @property
     def line(self) -> int:
@@ -76,7 +76,8 @@ class Search:
 
     @property
     def proved(self) -> list[Try]:
-        """The proved edits: those that need thought last, then the smallest first."""
+        """Returns the proved edits in the order of tries, but edits that need thought after the
+        others, and edits of installed packages last."""
         found = [each for each in self.tries if each.proof.is_proved]
         return sorted(found, key=lambda t: (t.is_installed, bool(t.thought)))
 

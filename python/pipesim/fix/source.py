@@ -1,4 +1,4 @@
-"""A Python source file, and edits of whole statements as text. Other lines stay as they are."""
+"""A Python source file, and edits of whole statements as text. Other lines do not change."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def segment(node: Optional[ast.AST], text: str) -> str:
 
 
 class Source:
-    """`unit`: one level of indentation."""
+    """A Python source file. `unit`: one level of indentation."""
 
     def __init__(self, path: str, text: Optional[str] = None) -> None:
         self.path = path
@@ -170,7 +170,7 @@ class Source:
         return self._with(begin, begin - 1, self.indented(lines, indentation))
 
     def substituted(self, *changes: tuple[ast.AST, str]) -> str:
-        """Replaces the texts of expressions."""
+        """Replaces the source of expressions."""
         lines = [line.encode() for line in self.lines]
         for node, text in sorted(changes, key=lambda c: _position(c[0]), reverse=True):
             begin, column = _position(node)

@@ -21,8 +21,8 @@ _LEAVES_OUT = "whether ranks with more items may leave the last ones out"
 
 
 def one_order(case: Case) -> Iterator[Proposal]:
-    """The same things in another order on each rank: sorts them, or keeps the order of insertion
-    in the place of a set's."""
+    """Proposes one order for items that are in a different order on each rank: sorts them, or keeps
+    the order of insertion instead of a set's order."""
     for step in case.steps:
         if step.kind not in ("set", "loop") or not (_is_permuted(step) or " set" in step.note):
             continue
@@ -72,8 +72,8 @@ def _is_permuted(step: Step) -> bool:
 
 
 def agreements(case: Case) -> Iterator[Proposal]:
-    """Values on the way to the difference: all ranks use the largest, the smallest, or that of
-    rank 0."""
+    """Proposes that all ranks agree on a value on the way to the difference: the largest, the
+    smallest, or the value of rank 0."""
     for step in case.steps:
         if step.kind != "set" or step.note.startswith("only on one side"):
             continue
@@ -182,7 +182,7 @@ def _kind(values: Sequence[str]) -> str:
 
 
 def agree_on_test(case: Case) -> Iterator[Proposal]:
-    """All ranks take a branch if any rank does, or if every rank does."""
+    """Proposes that all ranks take a branch if any rank does, or if every rank does."""
     for parting in case.tests:
         site = parting.site
         assert site is not None
@@ -235,7 +235,7 @@ def _branch(source: Source, parting: Parting) -> Optional[ast.If | ast.While]:
 
 
 def equal_length(case: Case) -> Iterator[Proposal]:
-    """A loop with more iterations on some ranks."""
+    """Proposes equal numbers of iterations for a loop that has more on some ranks."""
     places = []
     if case.parting is not None and case.parting.kind == "loop" and case.parting.site is not None:
         places.append(Place(case.parting.site.path, case.parting.site.line))

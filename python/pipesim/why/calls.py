@@ -26,7 +26,8 @@ class Mismatch:
         return max(each.time for each in (self.a, self.b) if each is not None)
 
     def comes_after(self, a: Event, b: Event) -> bool:
-        """Whether it comes after these calls of the two ranks. A recording can pass a mismatch."""
+        """Whether the mismatch comes after these calls of the two ranks. A recording can continue
+        after a mismatch."""
         pairs = ((a, self.a), (b, self.b))
         return all(own is None or each.time < own.time for each, own in pairs)
 
@@ -52,7 +53,7 @@ def shared(trace: Trace, other: Trace, event: Event) -> bool:
 
 
 def shared_calls(trace: Trace, other: Trace) -> dict[GroupKey, list[Event]]:
-    """Returns the calls of `trace` that `other` must make also, by group."""
+    """Returns the calls of `trace` that `other` must also make, by group."""
     found: dict[GroupKey, list[Event]] = {}
     for event in trace.entries:
         if shared(trace, other, event):
@@ -103,7 +104,8 @@ def mismatches(traces: Sequence[Trace]) -> list[Mismatch]:
 
 
 def messages(traces: Sequence[Trace]) -> tuple[list[WrongMessage], bool]:
-    """Returns the messages that do not match, and whether there are any messages."""
+    """Returns the sends and recvs that do not match, and whether there are any sends or recvs at
+    all."""
     calls: dict[str, dict[tuple[Any, ...], list[Event]]] = {"send": {}, "recv": {}}
     for trace in traces:
         for event in trace.entries:
@@ -133,8 +135,8 @@ def messages(traces: Sequence[Trace]) -> tuple[list[WrongMessage], bool]:
 
 
 def thread_clash(traces: Sequence[Trace]) -> Optional[tuple[Trace, Event, Trace, Event]]:
-    """Returns calls of two threads on one group, in no fixed order, if there are any: of one rank,
-    or with the same number on two ranks."""
+    """Returns two calls of different threads on one group whose order is not fixed, if there are
+    any: two calls of one rank, or calls with the same number on two ranks."""
     by_number: dict[tuple[GroupKey, int], tuple[Trace, Event]] = {}
     for trace in traces:
         counts: dict[str, int] = {}  # by thread: calls

@@ -1,7 +1,8 @@
-"""Explains a hang: records the script once more with a trace, and analyzes that recording.
+"""Explains a hang: records the script again with a trace, and analyzes that recording.
 
-The explanation is about the traced recording only, because a clock or a thread can make it another
-run. If it hangs also, it replaces the record, and `why.json` in the record has the result.
+The explanation is about the traced recording only, because clocks and threads can make it differ
+from the record. If the traced recording also hangs, it replaces the record, and `why.json` in the
+record has the result.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ _RECURSION_LIMIT = 20_000
 
 
 class Reason(NamedTuple):
-    """`mismatch` and `lines`: the text. `is_new_record`: the record must be judged again.
-    `analysis`: None if there is no explanation. `seconds`: duration of the second run."""
+    """The explanation of a hang. `mismatch` and `lines`: the text. `is_new_record`: the record must
+    be judged again. `analysis`: None if there is no explanation. `seconds`: duration of the second
+    run."""
 
     lines: list[str]
     mismatch: Sequence[str] = ()
@@ -55,7 +57,7 @@ def hangs(record: str, check: Sequence[str], folder: Optional[str] = None) -> bo
 
 
 def explain(settings: Settings, nursery: Optional[Nursery], check: Sequence[str]) -> Reason:
-    """Returns why the ranks of a record hang. `check`: options of `pipesim check`.
+    """Returns the explanation of a record's hang. `check`: options of `pipesim check`.
 
     Call `launcher.prepare_process` in this process before."""
     kept = Path(settings.out)
@@ -108,7 +110,8 @@ def _names(folder: Path) -> list[str]:
 
 
 def _installed_files(folder: Path) -> tuple[str, ...]:
-    """Returns the files of installed packages from which groups were called, to be traced also."""
+    """Returns the files of installed packages from which groups were called: the second run also
+    traces them."""
     found: dict[str, Any] = {}
     for name in sorted(_names(folder)):
         with (folder / name).open(encoding="utf-8") as file:

@@ -25,7 +25,7 @@ _MAX_SHOWN = 60  # characters of a source line
 _MAX_VALUE = 34
 _WIDTH = 80
 
-# Notes of a record after which a branch can be the recorder's doing.
+# Notes of a record after which the recorder itself can be the cause of a branch.
 _MADE_UP = {
     "cut_read": "read a value that the recorder made up, because it is larger than --limit",
     "made_up": "got a result that the recorder made up, because no rank could go on",
@@ -47,7 +47,8 @@ def analyze(folder: Path) -> Json:
 
 
 class Analysis:
-    """`result` is what `analyze` returns. The other fields are what it rests on."""
+    """The analysis of a traced recording. `result`: the value that `analyze` returns. The other
+    fields have the facts behind it."""
 
     def __init__(self, folder: Path) -> None:
         self.traces = read(folder)
@@ -91,7 +92,7 @@ class Analysis:
         self.result["calls"] = [self._call(first, a), self._call(second, b)]
 
     def _messages(self) -> bool:
-        """Reports messages that do not match, or that block one another by their order."""
+        """Reports sends and recvs that do not match, or that block one another by their order."""
         wrong, has_messages = calls.messages(self.traces)
         self.wrong_messages = wrong
         last = [trace.entries[-1].op for trace in self.traces if trace.is_cut and trace.entries]
@@ -113,8 +114,8 @@ class Analysis:
         return True
 
     def _without_mismatch(self) -> list[Finding]:
-        """Returns findings for pairs of ranks that call on several groups in different orders, the
-        decided one only if there is one."""
+        """Returns findings for pairs of ranks that call on several groups in different orders. If a
+        finding is decided, returns only this one."""
         findings = []
         for i, first in enumerate(self.traces):
             for second in self.traces[i + 1 :]:
@@ -197,7 +198,7 @@ class Analysis:
         trail.of_parting(parting)
 
     def _sides(self, finding: Finding, parting: Parting) -> list[Json]:
-        """Returns what each class of ranks does at the parting."""
+        """Returns the outcome of each class of ranks at the parting."""
         a, site = parting.a, parting.site
         assert a is not None and parting.b is not None and site is not None
         index = finding.first.by_site[site].index(a)
@@ -336,7 +337,7 @@ class Analysis:
         return {**found, "in": function} if function else found
 
     def _place(self, trace: Trace, event: Event) -> Json:
-        """Returns the place of an event that is not of a test."""
+        """Returns the place of an event other than a test."""
         if event.site is not None and event.kind != "enter":
             return self._at(trace, event.site)
         if event.kind == "enter":
@@ -360,8 +361,8 @@ class Analysis:
 
 
 def _shown(trail: Trail) -> list[int]:
-    """Returns the indices of the steps that the text shows: the end, the last test, and the first
-    ones."""
+    """Returns the indices of the steps that the text shows: the last step, the last test, and the
+    first steps."""
     count = len(trail.steps)
     tests = [i for i, step in enumerate(trail.steps) if step.kind == "test"]
     wanted = dict.fromkeys([*range(count)[-1:], *tests[-1:], *range(count)])
@@ -369,7 +370,7 @@ def _shown(trail: Trail) -> list[int]:
 
 
 def _several(texts: Sequence[str]) -> str:
-    """Returns the different texts of a class of ranks."""
+    """Joins the different texts of a class of ranks."""
     different = list(dict.fromkeys(texts))
     return " / ".join(different[:3]) + (" / ..." if len(different) > 3 else "")
 
@@ -421,8 +422,8 @@ def _turn(event: Event, loop: Site) -> int:
 
 
 def _turns(event: Event, trace: Trace) -> str:
-    """Returns the number of iterations of a loop. If the rank was cut in the loop, or left it, that
-    is the least number."""
+    """Returns the number of iterations of a loop. If the rank was cut in the loop, or left it,
+    returns a minimum."""
     if event.kind == "done":
         return turns(event.value)
     assert event.site is not None
@@ -439,7 +440,7 @@ def _turns(event: Event, trace: Trace) -> str:
 
 
 def mismatch_lines(result: Json) -> list[str]:
-    """Returns the lines about the calls or messages that do not match."""
+    """Returns the lines about the calls, or the sends and recvs, that do not match."""
     lines: list[str] = []
     mismatch = result.get("mismatch")
     if mismatch is not None:
@@ -454,7 +455,7 @@ def mismatch_lines(result: Json) -> list[str]:
 
 
 def reason_lines(result: Json) -> list[str]:
-    """Returns the lines about where the ranks part, and why."""
+    """Returns the lines about the place where the ranks part, and the reason."""
     lines: list[str] = []
     lines += textwrap.wrap(f"Why: {result['headline']}", _WIDTH, subsequent_indent="  ")
     at = result.get("at")
@@ -511,7 +512,8 @@ def _sides_text(sides: Sequence[Json]) -> list[str]:
 
 
 def _step_text(step: Json, at: Optional[Json]) -> list[str]:
-    """Returns the lines of a step: where, the source, and the values, below if there is no room."""
+    """Returns the lines of a step: place, source and values. Values that do not fit get their own
+    line."""
     file, _, number = step["at"].rpartition(":")
     same = at is not None and at["at"].rpartition(":")[0] == file
     place = f"line {number}" if same else step["at"]

@@ -9,8 +9,8 @@ The syntax tree is rewritten in memory; lines stay the same. `T` is the rank's `
     def f(a): ...           ->  T.enter(K, (a,)); try: ... finally: T.leave()
     except E: ...           ->  except E: T.handler(K); ...
 
-`while`, `assert`, `a if t else b`, filters of comprehensions and `t and f()` are tests too. No
-expression is evaluated twice. Lambdas and f-strings are left as they are.
+`while`, `assert`, `a if t else b`, filters of comprehensions and `t and f()` are also tests. No
+expression is evaluated twice. Lambdas and f-strings do not change.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class _Rewriter(ast.NodeTransformer):
         return self._with(node, test=test, body=body, orelse=orelse)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.BoolOp:
-        """Reports `t and f()`: the call is made or not."""
+        """Reports the operands of `t and f()` that decide whether a call is made."""
         values = []
         for i, value in enumerate(node.values):
             calls = _has_call(*node.values[i + 1 :])

@@ -112,7 +112,7 @@ def _tensor(value: torch.Tensor) -> str:
 
 
 class Tracer:
-    """The runtime of rewritten source. Each method except `write` is called by it."""
+    """The runtime of rewritten source, and the writer of the rank's trace."""
 
     def __init__(self, recorder: RankRecorder, path: Path) -> None:
         self._rank, self._path = recorder.rank, path
@@ -186,7 +186,7 @@ class Tracer:
         return outcome
 
     def either(self, site: int, value: Any) -> Any:
-        """Reports an operand of `and` or `or`, whose value is used also."""
+        """Reports an operand of `and` or `or`, and returns its value."""
         known = type(value) in (*_PLAIN, str, *_BRACKETS)
         outcome = bool(value) if known else None
         self._report("test", site, (outcome, self._operands.pop(site, {})))
@@ -278,7 +278,8 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def install(recorder: RankRecorder, folder: Path, installed: Iterable[str]) -> Tracer:
-    """Traces what this rank imports from now on. `installed`: files of installed packages."""
+    """Traces the modules that this rank imports from now on. `installed`: files of installed
+    packages."""
     tracer = Tracer(recorder, folder / trace_file_name(recorder.rank))
     setattr(builtins, sites.TRACER, tracer)
     sys.meta_path.insert(0, _Finder(tracer, installed))

@@ -35,8 +35,8 @@ class Event:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Returns what is equal for events of two ranks at one place, such as an item of a loop and
-        its end."""
+        """Returns a key that is equal for events of two ranks at one place, such as an item of a
+        loop and the end of the loop."""
         if self.kind == "entry":
             return ("entry", self.line, self.op)
         return ("loop" if self.kind in ("item", "done") else self.kind, self.site)
@@ -92,7 +92,7 @@ class Trace:
     def __init__(self, folder: Path, rank: int) -> None:
         self.rank = rank
         self.groups: dict[str, GroupKey] = {}
-        self.backends: dict[str, str] = {}  # by id of a group; empty for that of the record
+        self.backends: dict[str, str] = {}  # by id of a group; empty: the record's backend
         self.entries: list[Event] = []
         self.frames: list[Frame] = []
         self.by_site: dict[Site, list[Event]] = {}
@@ -148,7 +148,7 @@ class Trace:
         return NEW_GROUP if "new_group" in event.entry else None
 
     def signature(self, event: Event) -> tuple[Any, ...]:
-        """Returns what must be equal on all members of the group."""
+        """Returns the properties that must be equal on all members of the group."""
         entry = event.entry
         if "new_group" in entry:
             return ("new_group", self.groups.get(entry["new_group"], ((),))[0])

@@ -1,8 +1,9 @@
 """Follows a value that differs between two ranks back to its source.
 
-From the operands of a test, or the arguments of a call: the event that set the first name that
-differs, on both sides; then what that line read; until nothing that goes in differs, so the line
-itself is the source: a clock, a random number, the rank.
+Begins with the operands of a test, or the arguments of a call. Finds the event that set the first
+name that differs, on both sides, and continues with the names that this line read. Ends at a line
+whose inputs do not differ: the line itself is the source, such as a clock, a random number or the
+rank.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pipesim.why.traces import Event, Frame, Trace
 from pipesim.why.walk import Finding, Parting
 
 _MAX_STEPS = 14
-_MAX_SEEN = 200  # names and tests; each turn of a loop counts
+_MAX_SEEN = 200  # names and tests; each iteration of a loop counts
 
 _RANK = ("get_rank", "RANK", "local_rank", "get_node_local_rank", "get_group_rank")
 
@@ -71,7 +72,7 @@ class _Option(NamedTuple):
 
 
 class Trail:
-    """The steps from a difference to its source. `source`: what decides, in words."""
+    """The steps from a difference to its source. `source`: the source in words."""
 
     def __init__(self, finding: Finding) -> None:
         self._first, self._second, self._walk = finding.first, finding.second, finding.walk
@@ -194,7 +195,7 @@ class Trail:
             return
         if self._test_in(site.value, a) or self._returned(site.value, a):
             return
-        before = [name] if site.kind == "change" else []  # `x += y` and `x.append(y)` read `x` also
+        before = [name] if site.kind == "change" else []  # `x += y` and `x.append(y)` also read `x`
         if not self._follow([*read_names(site.value), *before], *points):
             self._end(site, values)
 
@@ -205,7 +206,7 @@ class Trail:
             self._step("set", ours, name, (_value(ours, name), _value(theirs, name)))
 
     def _end(self, site: Site, values: tuple[str, str]) -> None:
-        """Names the source: nothing that goes into the line differs."""
+        """Names the source: the inputs of the line do not differ."""
         called = called_names(site.value)
         self.source = _source_of(site.value)
         if not self.source and any(value.startswith("tensor") for value in values):
@@ -214,8 +215,8 @@ class Trail:
             self.source = f"{called[0]}(): {_OWN_RESULT}"
 
     def _returned(self, node: Optional[ast.expr], event: Event) -> bool:
-        """Follows what a function of the user returned, if `node`, an expression of the event's
-        line, is a call of it."""
+        """Follows the result of a function of the user, if `node`, an expression of the event's
+        line, is a call of this function."""
         site = event.site
         assert site is not None
         calls = [
@@ -242,7 +243,8 @@ class Trail:
         return True
 
     def _two_places(self, name: str, a: Event, b: Event, values: tuple[str, str]) -> None:
-        """The sides set the name at two places: goes on at the test that led one side there."""
+        """Adds the line that set the name, if the sides set it at two lines. Continues at the test
+        that led one side to its line."""
         parted = {each.site for each in self._walk.partings}
         inside = [event for event in (a, b) if any(up in parted for up in _around(event.site))]
         event, other = (b, a) if inside == [b] else (a, b)
@@ -344,7 +346,7 @@ def _is_called_by(site: Site, line: int) -> bool:
 
 
 def _source_of(node: Optional[ast.expr]) -> str:
-    """Returns what an expression reads that differs between ranks, in words."""
+    """Names the source of differences between ranks that an expression reads, or returns ""."""
     if node is None:
         return ""
     if _reads_rank(ast.unparse(node)):

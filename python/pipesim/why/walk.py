@@ -38,16 +38,17 @@ class Parting:
 
 
 class _CutHere(Exception):
-    """The record of a rank ends here, so what the other does next means nothing."""
+    """The record of a rank ends here, so the other rank's next events mean nothing."""
 
 
 class Walk:
-    """The result: the points at which the ranks part, in order, and the entries at equal places."""
+    """The result of a walk: the points at which the ranks part, in order, and the entries at equal
+    places."""
 
     def __init__(self, first: Trace, second: Trace) -> None:
         self.partings: list[Parting] = []
         self.in_step: list[tuple[Event, Event]] = []  # entries of both ranks
-        self.frames: dict[Frame, Frame] = {}  # of `second`, by that of `first`
+        self.frames: dict[Frame, Frame] = {}  # frames of `second`, by frame of `first`
         self._first, self._second = first, second
         if first.main is not None and second.main is not None:
             try:
@@ -188,8 +189,8 @@ def _entries(events: Sequence[Event]) -> list[Event]:
 
 
 class Finding:
-    """The place at which two ranks part: `cause`, a parting with other calls of common groups on
-    each side, or `in_step`, calls at the same place that do not match, or neither.
+    """The place at which two ranks part: `cause`, a parting with different calls of common groups
+    on each side, or `in_step`, calls at the same place that do not match, or neither.
 
     The cause is the first such parting after the last call that both ranks made at the same place
     and with the same number, unless a later parting makes up for it. So branches on the rank that
@@ -201,7 +202,7 @@ class Finding:
         self.walk = Walk(first, second)
         self.cause: Optional[Parting] = None
         self.in_step: Optional[tuple[Event, Event]] = None
-        self.silent: list[Parting] = []  # earlier partings without other calls
+        self.silent: list[Parting] = []  # earlier partings without different calls
         numbers = {**_numbers(first, second), **_numbers(second, first)}
         last_good = self._compare_calls(numbers)
         ours, theirs = [], []  # calls since the cause
