@@ -16,8 +16,8 @@ struct RatedEdge {
   std::uint32_t ops_per_take = 1;
 };
 
-/// A reason why the rates of a graph do not balance. For kUneven and kContradiction, `edge` is the
-/// edge that does not balance.
+/// A reason why the rates of a graph do not balance. Except for kUnknown, `edge` is the edge that
+/// does not balance.
 struct BalanceError {
   enum class Kind : std::uint8_t {
     kUneven,         // the number of ops at one end of the edge gives a fraction at the other
@@ -35,8 +35,8 @@ struct BalanceError {
 /// Returns the number of ops of each actor. `given` has an entry per actor: its number of ops, or a
 /// negative number if unknown. Propagates the known numbers along all edges in both directions:
 /// ops(producer) / ops_per_fill = ops(consumer) / ops_per_take. Takes linear time. Appends one
-/// error per edge that does not balance, then one per actor without a number; the result is
-/// complete only if there are no errors.
+/// error per edge that does not balance or, if all edges balance, one per actor without a number.
+/// The result is complete only if there are no errors.
 ///
 /// Source: E. A. Lee, D. G. Messerschmitt, "Synchronous Data Flow", Proc. IEEE 75 (1987).
 std::vector<std::int64_t> balance(const std::vector<std::int64_t>& given,

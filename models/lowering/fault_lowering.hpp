@@ -40,8 +40,8 @@ class FaultLowering {
 
   void set_timeouts();
 
-  /// Returns the descriptions of the created links, by LinkId: "infiniband between node0 and
-  /// node1".
+  /// Returns the descriptions of the created links, by LinkId: "infiniband between node0 and node1,
+  /// which is down".
   std::vector<std::string> take_link_names() { return std::move(names_); }
 
  private:

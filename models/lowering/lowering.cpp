@@ -250,8 +250,8 @@ std::map<std::uint32_t, std::vector<sim::StreamId>> Lowering::streams_by_device(
   return devices;
 }
 
-// Makes a device only if it has limits or runs calls of host programs; other devices have no
-// effect.
+// Makes a device only if it has limits or if host programs of the job make calls; other devices
+// have no effect.
 void Lowering::make_devices() {
   const bool calls = std::any_of(
       graph_.actors.begin(), graph_.actors.end(),
@@ -283,8 +283,8 @@ void Lowering::make_devices() {
   }
 }
 
-// Makes the worker threads of gloo groups: each group has two, which take its collectives in call
-// order. If a group has more than two streams, they are on a separate device with two slots.
+// Models the two worker threads of each gloo group, which take its collectives in call order. If a
+// group uses more than two streams, puts them on a separate device with two slots.
 void Lowering::make_workers() {
   constexpr std::uint32_t kWorkers = 2;
   std::map<std::uint32_t, std::uint32_t> group_of;  // keyed by stream of collectives
@@ -313,7 +313,8 @@ void Lowering::make_workers() {
   }
 }
 
-// Returns the number of kernel slots that an op needs: its CTAs, if the device has SMs.
+// Returns the number of kernel slots that an op needs: its CTAs if the device has SMs, else 1; 0 if
+// the op runs on copy engines.
 std::uint32_t Lowering::slots_of(ActorId id) {
   if (actor(id).step && runs_on_copy_engines(graph_, *actor(id).step, rank_of(id))) return 0;
   if (!has_sms() || !actor(id).step) return 1;
@@ -339,7 +340,8 @@ std::uint32_t Lowering::slots_of(ActorId id) {
   return static_cast<std::uint32_t>(ctas);
 }
 
-// Returns the number of slots that an op takes at a time: the size of its clusters of CTAs.
+// Returns the number of slots that an op takes at a time: the size of its clusters of CTAs; for a
+// cooperative launch, all slots.
 std::uint32_t Lowering::gang_of(ActorId id, std::uint32_t slots) {
   const ActorTemplate& from = actor(id);
   if (!has_sms() || !from.step || slots == 0) return 1;

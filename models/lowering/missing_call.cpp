@@ -45,7 +45,8 @@ class SameCalls {
 
  private:
   using Step = std::pair<std::uint32_t, std::uint32_t>;  // template, and index of its call
-  // The step, if both ranks have it; else the operation, its arguments and the place.
+  // The step, if both ranks have it; else the operation, its arguments and, if both ranks make
+  // calls there, the place.
   using Key =
       std::tuple<Step, std::uint32_t, std::uint32_t, std::uint32_t, std::int64_t, std::string>;
 

@@ -33,7 +33,7 @@ struct MissingCall {
 
 /// Returns the first call of `more` that the rank with the calls `fewer` skips. Calls of two ranks
 /// are the same if they are one step of the scenario. If each rank has its own steps, calls are the
-/// same if operation and place in the user's program agree.
+/// same if their operation, arguments and place in the user's program agree.
 std::optional<MissingCall> missing_call(const TaskGraph& graph, const Lowered& lowered,
                                         const CallsOfRank& more, const CallsOfRank& fewer);
 

@@ -32,7 +32,8 @@ class DeviceTimes {
   bool on_device(sim::ActorId id) const;
 
   /// Returns the working interval of op `k` of an actor on a device; empty if the op does no work.
-  /// An op that has not ended works up to the last progress of the run.
+  /// An op that has not ended works up to the last progress of the run; calls that have not ended
+  /// do no work.
   Interval work(sim::ActorId id, std::uint32_t k) const;
 
  private:

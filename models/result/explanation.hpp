@@ -59,7 +59,7 @@ struct Wait {
   // The op that `from` needs, if `to` is only a step on the way to that op.
   std::optional<OpInfo> needed;
   bool any = false;    // whether the wait is one of several alternatives
-  std::string link;    // name of a failed link: "infiniband between a and b"
+  std::string link;    // failed link: "infiniband between a and b, which is down"
   std::string lock;    // name of the awaited lock
   std::string holder;  // thread that holds the lock
 };
@@ -77,7 +77,7 @@ struct Misfit {
   // Differences in words: "all_reduce and broadcast", "8 MiB and 64 MiB".
   std::vector<std::string> differences;
   std::string sizes;    // the entry of `differences` about sizes
-  std::string outcome;  // effect of the sizes under gloo, for a send and a recv on the host
+  std::string outcome;  // effect of different sizes, for a send and a recv on the host
 };
 
 /// The death of a rank.
@@ -168,7 +168,7 @@ struct ThreadReport {
 
 struct RankReport {
   std::uint32_t rank = 0;
-  // Whether a started collective waits for peers, so that the device looks 100% busy.
+  // Whether a started collective, send or recv waits for peers: the device then looks 100% busy.
   bool spins = false;
   bool dead = false;  // whether the rank is dead at the end of the run
   // End of the rank's work in a GOAL file, if all ops are done.

@@ -54,9 +54,10 @@ Lowered lower_all(const TaskGraph& graph);
 /// Lowers a job, folded if possible. Returns nullopt after errors, see lower().
 std::optional<LaidOutJob> lay_out_job(const TaskGraph& graph, Diagnostics& diagnostics);
 
-/// Runs a folded job of `graph`. Returns nullopt if all ranks must be run: after an interruption,
-/// and if a rank with copies causes the hang or names another rank in its report. (Each copy of a
-/// rank can name a different rank.) Uses only the `options` that stop a run or report its progress.
+/// Runs a folded job of `graph`. Returns nullopt if all ranks must be run: after an interruption or
+/// a mismatch, and if a rank with copies causes the hang or names another rank in its report. (Each
+/// copy of a rank can name a different rank.) Uses only the `options` that stop a run or report its
+/// progress.
 std::optional<FoldedRun> run_folded(const TaskGraph& graph, FoldedJob job,
                                     const sim::RunOptions& options = {});
 

@@ -72,7 +72,7 @@ std::string joined(const std::set<std::string>& names) {
   return text;
 }
 
-// Returns the ops that wait directly for the deciding roots.
+// Returns the names of the first ops that wait for the deciding roots.
 std::string roots_of(const Explanation& explanation) {
   std::set<std::string> names;
   for (const Root& root : explanation.roots) {

@@ -13,9 +13,9 @@
 namespace pipesim::models {
 
 /// A hang without ranks, streams, micro-batches and op numbers: verdict, cause, and each kind of
-/// decisive wait once. A cycle gives its waits, by kind and by the ops at their ends. Without a
-/// cycle, the signature has the first wait for each root, mismatched calls with their differences,
-/// deaths and device errors.
+/// decisive wait once. `waits` has mismatched calls with their differences, and the waits of the
+/// cycle, by kind and by the ops at their ends. Without a cycle, `waits` has the first wait for
+/// each root, deaths that no timeout caused, and device errors.
 struct HangSignature {
   sim::Verdict verdict = sim::Verdict::kCompleted;
   Cause cause = Cause::kNone;

@@ -84,7 +84,7 @@ class Report {
 
   std::size_t index(const Action& action) const { return schedule_.index(action); }
 
-  // Stores the times at which other ranks can receive the results of a slot.
+  // Stores the end of a slot as the time at which its results are computed.
   void keep_end(const Actions& actions, std::size_t slot, std::int64_t end) {
     for (std::size_t i = slot; i < slot_end(actions, slot); ++i) {
       const ActionKind kind = actions[i].kind;
@@ -127,7 +127,7 @@ class Report {
     return result;
   }
 
-  // The earliest times at which the inputs of the slot after a gap can be ready.
+  // The times at which the inputs of the slot after a gap were computed.
   struct Inputs {
     std::int64_t input = 0;
     std::int64_t gradient = 0;

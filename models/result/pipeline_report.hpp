@@ -17,8 +17,8 @@ struct IdleTime {
   std::int64_t start_ns = 0;     // before the rank's first action
   std::int64_t input_ns = 0;     // the previous stage had not computed the forward yet
   std::int64_t gradient_ns = 0;  // the next stage had not computed the gradient yet
-  std::int64_t message_ns = 0;   // the input was computed, but had not arrived
-  std::int64_t host_ns = 0;  // the input had arrived, but the host had not launched the work yet
+  std::int64_t message_ns = 0;   // the work was launched, but its input had not arrived
+  std::int64_t host_ns = 0;  // the input was computed, but the host had not launched the work yet
   std::int64_t finished_ns = 0;  // this rank had no work left, but other ranks had
 
   /// Returns the idle time between the rank's first and last action.

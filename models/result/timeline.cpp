@@ -41,8 +41,8 @@ WorkKind kind_of_slot(const Actions& actions, std::size_t slot) {
   return weights ? WorkKind::kWeightGrad : WorkKind::kCollective;  // gathers and reductions of FSDP
 }
 
-// Returns the kind of a part of a slot, such as "attention of 0F7": the kind of the part's action.
-// Without ops, a part of overlapped actions has the overlapped kind.
+// Returns the kind of a part of a slot. In an overlapped slot, the name of a part such as
+// "attention of 0F7" tells its action and thus its kind; all other parts have the kind of the slot.
 WorkKind kind_of_part(const std::string& name, WorkKind slot) {
   const std::size_t of = name.rfind(" of ");
   if (slot != WorkKind::kOverlapped || of == std::string::npos) return slot;

@@ -108,8 +108,8 @@ struct Flow {
 /// kept the times of its ops.
 std::vector<Flow> flows(const Simulation& run);
 
-/// Returns the name of an op in drawings: "0F3", "B0#1". Omits the number if the actor has a single
-/// op.
+/// Returns the name of an op in drawings: "0F3", "B0#1". Omits the number "#1" if the actor has a
+/// single op, or if the names of its ops end with numbers.
 std::string op_label(const TaskGraph& graph, const Lowered& lowered, sim::ActorId id,
                      std::uint32_t k);
 

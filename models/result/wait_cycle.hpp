@@ -41,7 +41,7 @@ WaitCycle find_cycle(const sim::WaitGraph& graph,
                      std::uint32_t exact_limit = kLargestExactComponent);
 
 /// Returns the shortest cycles of all components except the component of `first`, at most `most`
-/// cycles, sorted by smallest node. `exact_limit`: as for find_cycle().
+/// cycles, sorted by the smallest node of their component. `exact_limit`: as for find_cycle().
 std::vector<WaitCycle> find_other_cycles(const sim::WaitGraph& graph, const WaitCycle& first,
                                          std::size_t most,
                                          std::uint32_t exact_limit = kLargestExactComponent);
