@@ -38,7 +38,7 @@ FLAGS = ["-std=c++20", "-O1", "-DNDEBUG", "-ffp-contract=off", "-w"]
 INCLUDE = re.compile(r'^#include "(sim/[^"]+)"', re.MULTILINE)
 
 # Limits of a test, which normally takes a few seconds: a fault can make the test endless, or fill
-# the memory. SECONDS is processor time: otherwise, a slow run on a busy machine would count as
+# the memory. SECONDS is processor time, because a slow run on a busy machine must not count as
 # caught.
 SECONDS = 90
 BYTES = 2 << 30

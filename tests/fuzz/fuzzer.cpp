@@ -1,5 +1,5 @@
-// libFuzzer's entry point. The environment variable FUZZ_TARGET selects the target, so that one
-// program is enough.
+// libFuzzer's entry point. The environment variable FUZZ_TARGET selects the target, so one program
+// is enough.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

@@ -48,8 +48,8 @@ TEST_CASE("check says of every shipped scenario by which reading it hangs",
     const nlohmann::json& answer = modes[shown]["answer"];
     if (is_hang(report["answer"])) {
       ++hangs;
-      // For a job with choices, the answers in the readings are those of one way. This way can be
-      // certain to hang although the job only may hang.
+      // In a job with choices, the answers by reading are for only one of the ways to choose. That
+      // way can be certain to hang although the job can also run.
       CHECK((report.contains("ways") ? is_hang(answer) : answer == report["answer"]));
     } else if (report["answer"] == "proved") {
       CHECK(modes["contract"]["answer"] == "proved");

@@ -84,7 +84,7 @@ Ranks blamed_ranks(const json& found) {
 struct HungJob {
   std::string folder;
   Ranks truth;
-  bool differs = false;  // whether calls of the job differ, so that a mismatch is right
+  bool differs = false;  // whether calls of the job differ: a mismatch is then right
 };
 
 const std::vector<HungJob> kJobs = {

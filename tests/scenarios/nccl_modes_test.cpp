@@ -426,7 +426,7 @@ TEST_CASE("readings: gather and scatter are messages with the root", "[scenarios
   // Rank 2 is late. The root waits for rank 2; rank 1 does not.
   CHECK(verdicts(connected({gather, past(gather, 2), late(1, gather)})) == "ok ok ok");
   CHECK(verdicts(connected({past(gather, 2), gather, late(0, gather)})) == "hang hang hang");
-  // The root is late. The data of the other ranks fits into buffers, unless it is too large.
+  // The root is late. The other ranks need not wait for it if their data fits into NCCL's buffers.
   CHECK(verdicts(connected({late(1, gather), past(gather, 0), gather})) == "hang ok ok");
   const std::string large = rooted("gather", 0, "65MiB");
   CHECK(verdicts(connected({late(1, large), past(large, 0), large})) == "hang hang hang");

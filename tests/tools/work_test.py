@@ -3,7 +3,7 @@ number of instructions, however the calls are spread over ranks and steps.
 
     work_test.py PROGRAM
 
-callgrind counts, so that the machine and its load do not matter. Skipped without valgrind
+callgrind counts them, so the machine and its load do not matter. Skipped without valgrind
 (`tools/setup test`), and for programs with sanitizers.
 """
 

@@ -120,10 +120,10 @@ TEST_CASE("twin by hand: an op waits for the op of its number on another stream"
   CHECK(ahead.last_progress == 31);
 }
 
-// Actors a and b as in the test above, but b stays behind stream 0, so that only ops launched on
-// stream 0 before b count. The program is a, b, a, b, a: b#0 is behind a#0, which ends at time 10;
-// b#1 is behind a#1. If b comes first, it does not wait. With a launch overhead of 15 for a, a#0
-// runs 15-25 and a#1 30-40.
+// Actors a and b as in the test above, but b stays behind stream 0: it waits only for the ops
+// launched on stream 0 before it. The program is a, b, a, b, a: b#0 is behind a#0, which ends at
+// time 10; b#1 is behind a#1. If b comes first, it does not wait. With a launch overhead of 15 for
+// a, a#0 runs 15-25 and a#1 30-40.
 TEST_CASE("twin by hand: an op stays behind what was launched before it", "[twin]") {
   Sketch sketch;
   sketch.add_program();

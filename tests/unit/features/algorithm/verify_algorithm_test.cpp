@@ -315,7 +315,7 @@ std::vector<CollectiveAlgorithm> changes_of(const CollectiveAlgorithm& of) {
         };
         move(&models::AlgoStep::sources);
         move(&models::AlgoStep::targets);
-        // One more chunk, if it fits.
+        // Adds one chunk to the step, if its buffers have space.
         std::uint32_t space = 0xffffffff;
         for (const auto* ranges : {&step.sources, &step.targets}) {
           for (const models::AlgoRange& range : *ranges) {

@@ -15,7 +15,7 @@ using formats::YamlValue;
 
 namespace {
 
-// Appends each value with its place, kind and text.
+// Appends the value and all values in it to `text`, each with its place and kind.
 void append(const YamlValue& value, std::string& text) {
   const models::Place place = value.place();
   text += fmt::format("{}:{} ", place.line, place.column);
