@@ -43,7 +43,7 @@ class Call:
 class Generator:
     def __init__(self, seed, newest=True):
         self.random = random.Random(seed)
-        self.newest = newest  # gloo supports all calls (torch 2)
+        self.newest = newest  # whether gloo supports all calls (as in torch 2)
         self.ranks = self.random.randint(2, 4)
         self.groups = [list(range(self.ranks)), list(range(self.ranks))]
         if self.ranks > 2:
