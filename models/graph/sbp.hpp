@@ -47,8 +47,9 @@ std::string nd_sbp_text(const NdSbp& nd_sbp);
 NdSbp gradient_taken(const NdSbp& out);
 
 /// Returns the default signature in which an op gives the gradient of its input. A split input has
-/// a split gradient. The gradient of a copy is a partial sum. If the output is also a copy, the
-/// gradient is a copy, because all ranks compute the same gradient.
+/// a split gradient. The gradient of a partial sum is a copy. The gradient of a copy is a partial
+/// sum; if the output is also a copy, the gradient is a copy, because all ranks compute the same
+/// one.
 NdSbp gradient_given(const NdSbp& in, const NdSbp& out);
 
 /// The grid of a stage's ranks: data x tensor.

@@ -133,10 +133,11 @@ inline constexpr std::size_t kMaxScheduled = std::size_t{1} << 26;
 
 /// Sets `rank_of_stage`, and checks what PyTorch checks when it loads a schedule: each stage is on
 /// one rank; each backward comes after the forward of the same micro-batch, and each weight
-/// gradient after the input gradient; each stage runs each micro-batch once. Stages, pipelines,
-/// micro-batches and ranks must be set. In a partial schedule, each stage needs at least one
-/// action, and all unlisted actions count as done. Returns false after an error. Uses one byte of
-/// memory per forward.
+/// gradient after the input gradient; each stage runs each micro-batch once. If the schedule has
+/// sends and recvs, each action comes after the recv or computation of its input. Stages,
+/// pipelines, micro-batches and ranks must be set. In a partial schedule, each stage needs at least
+/// one action, and all unlisted actions count as done. Returns false after an error. Uses one byte
+/// of memory per forward.
 bool validate(Schedule& schedule, Diagnostics& diagnostics);
 
 }  // namespace pipesim::models

@@ -9,7 +9,8 @@ namespace pipesim::models::schedules {
 
 /// The parameters in which the schedules in rounds differ, for one rank.
 struct RoundsRule {
-  std::uint32_t warm_up = 0;             // forwards before the first backward; at most all_ops()
+  // Number of forwards before the first pair of a forward and a backward; capped at all_ops().
+  std::uint32_t warm_up = 0;
   std::int64_t empty_after_warm_up = 0;  // number of empty slots, if above 0
   bool split = false;                    // whether backwards are split into two gradients
   std::uint32_t delay = 0;  // weight gradients lag by this number of backwards, if `split`
