@@ -72,7 +72,7 @@ bool FactsReader::read(const std::string& text, models::Diagnostics& diagnostics
   return true;
 }
 
-// Adds the process of a rank, or one of unknown rank if it is stopped.
+// Adds the process of a rank. If the rank is unknown, adds the process only if it is stopped.
 void FactsReader::add_process(const YamlValue& object, const std::string& host,
                               models::EvidencePlace place) {
   models::ProcessStanding process;
@@ -108,7 +108,8 @@ void FactsReader::add_gone(const YamlValue& object, const std::string& host,
   if (!rank) return;
   named_.insert(*rank);
   models::ProcessStanding& process = at(*rank).process;
-  // An elastic job may have started the rank again, on another host.
+  // Keeps the process that is already known: an elastic job may have started the rank again on
+  // another host.
   if (!process.id.pid.empty()) return;
   process = {ProcessState::kDead, {}, {}, place, fact_process(object, host)};
   process.name = models::process_name(process.id);

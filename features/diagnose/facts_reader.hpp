@@ -1,4 +1,5 @@
-// Reads facts.json: what 'pipesim collect' knows about the processes of a job, one file per host.
+// Reads facts.json, the facts of 'pipesim collect' about the processes of a job. Each host has one
+// file.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,7 @@ namespace pipesim::formats {
 inline constexpr std::size_t kMaxFactsBytes = std::size_t{64} << 20;
 
 /// Combines the facts of all hosts: the size of the job, the process of each rank, and the ranks
-/// whose process is gone or stopped.
+/// whose process has ended or is stopped.
 class FactsReader {
  public:
   /// Reads a file. Returns false, with an error, if the file has no facts.
@@ -28,7 +29,7 @@ class FactsReader {
   /// Returns the processes of the ranks. Facts show no calls.
   const models::Evidence& evidence() const { return evidence_; }
 
-  /// Returns notes on facts that decide nothing by themselves, and on ranks that no file names.
+  /// Returns notes on facts that decide nothing alone, and on ranks that no file names.
   std::vector<models::OutsideText> notes() const;
 
  private:
@@ -37,7 +38,7 @@ class FactsReader {
   void add_gone(const YamlValue& object, const std::string& host, models::EvidencePlace place);
 
   models::Evidence evidence_;
-  std::set<std::uint32_t> named_;  // ranks that some file names
+  std::set<std::uint32_t> named_;  // ranks that files name
   std::vector<models::OutsideText> notes_;
 };
 

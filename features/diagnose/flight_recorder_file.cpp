@@ -1,6 +1,6 @@
 // Reads the schema of torch/csrc/distributed/c10d/FlightRecorder*.hpp. JSON has some numbers as
-// texts, pickles do not, and builds omit different fields. So a number may be a text, and optional
-// fields may be missing.
+// strings, pickles do not, and builds omit different fields. So a number may be a string, and
+// optional fields may be missing.
 #include "features/diagnose/flight_recorder_file.hpp"
 
 #include <algorithm>
@@ -33,8 +33,8 @@ constexpr std::size_t kMaxTensors = 4096;
 constexpr std::size_t kMaxDimensions = 64;
 constexpr std::size_t kMaxDumpFrames = 256;
 constexpr std::size_t kMaxEntries = 1'000'000;
-// A pickle holds a text once, however often it is used. Copies of such texts may take at most twice
-// the size of the file plus this many bytes. Names of groups and types are short.
+// A pickle holds a string once, however often it is used. Copies of such strings may take at most
+// twice the size of the file plus this many bytes. Names of groups and types are short.
 constexpr std::size_t kSharedText = std::size_t{1} << 20;
 
 bool looks_like_json(const std::string& bytes) {
@@ -80,14 +80,14 @@ class DumpReader {
   bool has_rank() const { return root_.find("rank").has_value(); }
 
  private:
-  // Returns a copy of a text.
+  // Returns a copy of a string. Counts repeated copies.
   models::OutsideText copy(const YamlValue& value) {
     if (was_read_[value.number()]) share(value, value.text().size());
     was_read_[value.number()] = true;
     return value.text();
   }
 
-  // Counts another copy of a text that the file has once.
+  // Counts another copy of a string that the file has once. Throws if copies take too much memory.
   void share(const YamlValue& value, std::size_t size) {
     shared_ += size;
     if (shared_ <= max_shared_) return;
@@ -109,7 +109,7 @@ class DumpReader {
     return found && !found->is_null() ? found : std::nullopt;
   }
 
-  // Returns a view of a text.
+  // Returns a view of the string at `key`; empty if it is missing.
   std::string_view view(const YamlValue& map, std::string_view key) const {
     const auto found = find(map, key);
     if (!found) return {};
@@ -117,7 +117,7 @@ class DumpReader {
     return found->text();
   }
 
-  // Returns a copy of a text or an integer.
+  // Returns a copy of the string or integer at `key`; empty if it is missing.
   models::OutsideText text(const YamlValue& map, std::string_view key) {
     const auto found = find(map, key);
     if (!found) return {};
@@ -169,7 +169,7 @@ class DumpReader {
   FlightRecorderDump dump_;
 };
 
-// Reads ranks from the text "[0, 1, 2]" or from a list.
+// Reads ranks from the string "[0, 1, 2]" or from a list.
 std::vector<std::uint32_t> DumpReader::rank_list(const YamlValue& map) {
   std::set<std::uint32_t> ranks;
   const auto found = find(map, "ranks");
@@ -257,7 +257,8 @@ std::vector<models::OutsideText> DumpReader::types(const YamlValue& entry, std::
   return result;
 }
 
-// Returns the innermost frame outside of PyTorch, or else the innermost frame: "train.py:88 step".
+// Returns the innermost frame outside of PyTorch: "train.py:88 step". If all frames are in PyTorch,
+// returns the innermost frame.
 std::string DumpReader::place(const YamlValue& entry) const {
   const auto frames = entry.find("frames");
   if (!frames || !frames->is_list()) return {};
@@ -290,7 +291,7 @@ void DumpReader::read_name(const YamlValue& value, FlightRecorderDump::Entry& en
   const std::size_t arrow = ends.find(sends ? "->" : "<-");
   const auto first =
       models::whole_number<std::int64_t>(ends.substr(0, std::min(arrow, ends.size())));
-  // Without an arrow, there is no second number.
+  // `peer` is empty if there is no arrow.
   const std::string_view peer =
       ends.substr(arrow == std::string_view::npos ? ends.size() : arrow + 2);
   const auto second = models::whole_number<std::int64_t>(peer);
@@ -374,7 +375,7 @@ void DumpReader::read_entries() {
                    [](const auto& a, const auto& b) { return a.op.record < b.op.record; });
 }
 
-// Reads the values of a dump. `bytes` must outlive them.
+// Reads a dump as a document. `bytes` must outlive the document.
 std::optional<YamlDocument> read_values(const std::string& bytes, Diagnostics& diagnostics) {
   if (bytes.size() > kMaxDumpBytes) {
     diagnostics
@@ -395,7 +396,7 @@ std::optional<YamlDocument> read_values(const std::string& bytes, Diagnostics& d
   return document;
 }
 
-/// Merges dumps.
+/// Merges the dumps of a job into evidence.
 class Merger {
  public:
   explicit Merger(std::vector<FlightRecorderDump> dumps) : dumps_(std::move(dumps)) {}
@@ -437,16 +438,17 @@ class Merger {
   Evidence evidence_;
 };
 
-// Returns the name of the group of an entry among the groups of its rank. Entries of
-// TORCH_DISTRIBUTED_DEBUG=DETAIL do not name their group; its id is local to the process.
+// Returns the name of an entry's group among the groups of its rank. Entries under
+// TORCH_DISTRIBUTED_DEBUG=DETAIL do not name their group, and its id is local to the process.
 std::string own_group(const FlightRecorderDump::Entry& entry) {
   return entry.group.empty() ? fmt::format("\n{}", entry.group_id) : std::string(entry.group);
 }
 
-// Finds the groups. Ranks may use one name for groups of different members; these are different
-// groups. If no configuration describes a group, it has at least the ranks that called something in
-// it: nothing shows that a group without a name is the same on two ranks, and the default group has
-// all ranks. gloo's only configuration has no name, and the members of its latest group.
+// Finds the groups. Ranks may use one name for groups with different members, which are different
+// groups. If no configuration describes a group, its members are at least the ranks that called
+// something in it. Exceptions: a group without a name is not shared between ranks, because nothing
+// shows that it is the same group, and the default group has all ranks. gloo's only configuration
+// has no name, and lists the members of its latest group.
 void Merger::find_groups() {
   struct Untold {
     std::string description;
@@ -478,7 +480,7 @@ void Merger::find_groups() {
   }
 }
 
-// Adds the groups that the configuration of a dump describes, and returns their names.
+// Adds the groups that the configuration of a dump describes. Returns their names.
 std::set<std::string> Merger::add_described_groups(const FlightRecorderDump& dump) {
   std::set<std::string> used;
   for (const auto& entry : dump.entries) used.insert(own_group(entry));
@@ -505,7 +507,7 @@ void Merger::add_group(std::uint32_t rank, const std::string& name, const std::s
   group_of_.emplace(std::pair(rank, name), at->second);
 }
 
-// Adds what the dumps do not record, although a rank can be blocked in it.
+// Adds a gap for each kind of call that the dumps do not record but that can block a rank.
 void Merger::add_gaps(const FlightRecorderDump& dump) {
   if (dump.of_gloo) {
     add_gap(evidence_, "dumps of gloo record no sends, no recvs and no monitored_barrier");
@@ -559,7 +561,7 @@ void Merger::add_status(const FlightRecorderDump& dump, models::RankEvidence& ra
             [](const auto& a, const auto& b) { return a.group < b.group; });
 }
 
-// Adds the dump of one rank. Moves the entries out of `dump`: they take most of the memory.
+// Adds the dump of one rank. Moves the entries out of `dump`, because they take most of the memory.
 void Merger::add(FlightRecorderDump& dump) {
   models::RankEvidence& rank = evidence_.ranks[dump.rank];
   rank.has_dump = true;
@@ -615,9 +617,9 @@ void Merger::place_ends(const FlightRecorderDump::Entry& entry, std::uint32_t gr
   grow(op.target);
 }
 
-// Adds an op that shares the number of call `at`, because both are coalesced. Two of the end marks
-// imply the names of the coalesced ops. Earlier ops with other names then stay in `call`, and the
-// ops of the mark become a new call.
+// Adds an op with the sequence number of call `at`, which means that the two are coalesced. Two of
+// the end marks imply the names of the coalesced ops. Earlier ops with other names then stay in the
+// call, and the ops of the mark become a new call.
 void Merger::extend(std::vector<RecordedCall>& calls, std::size_t at, models::RecordedOp op) {
   constexpr std::string_view kEnd = "coalesced";
   const bool ends = !op.message && op.name.ends_with(kEnd);

@@ -33,7 +33,7 @@ struct FlightRecorderDump {
     std::int64_t group_id = -1;  // id in this process: the key of `status`
     bool messages = false;
     bool over = false;               // retired, but not known to be completed
-    std::uint64_t sequence = 0;      // counts collectives, or sends and recvs
+    std::uint64_t sequence = 0;      // number among collectives, or among sends and recvs
     std::uint32_t local_source = 0;  // sender's rank in the group, for a send or recv
     std::uint32_t local_target = 0;
     models::OutsideText at;
@@ -44,7 +44,7 @@ struct FlightRecorderDump {
   std::vector<Group> groups;
   std::map<std::int64_t, models::GroupProgress> status;  // counters by group_id; `group` is not set
   std::vector<Entry> entries;                            // ordered by record number
-  bool of_gloo = false;                                  // whether gloo recorded it
+  bool of_gloo = false;                                  // whether gloo recorded the dump
 };
 
 /// Returns the rank of a dump by its file name: `nccl_trace_rank_3`, `_dump_3.json`. Returns
@@ -57,7 +57,7 @@ std::optional<FlightRecorderDump> read_flight_recorder(const std::string& bytes,
                                                        std::optional<std::uint32_t> rank,
                                                        models::Diagnostics& diagnostics);
 
-/// Combines the dumps of a job, at most one per rank, into one body of evidence.
+/// Combines the dumps of a job, at most one per rank, into evidence.
 models::Evidence flight_recorder_evidence(std::vector<FlightRecorderDump> dumps);
 
 }  // namespace pipesim::formats

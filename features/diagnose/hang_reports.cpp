@@ -10,7 +10,7 @@
 namespace pipesim::formats {
 namespace {
 
-constexpr std::size_t kMaxTraceErrors = 300;  // size of torchfrtrace's text about one call
+constexpr std::size_t kMaxTraceErrors = 300;  // maximum size of torchfrtrace's text about one call
 constexpr std::size_t kMaxDifferences = 10'000;
 constexpr std::string_view kFingerprint = "CollectiveFingerPrint(";
 
@@ -70,7 +70,7 @@ std::string op_name(std::string_view type) {
   return name;
 }
 
-// Compares the two ranks of a heading: "[rank4]:[E ...] Rank 0".
+// Compares the two rank numbers in a heading: "[rank4]:[E ...] Rank 0".
 void HangReports::check_heading(const LogLine& line, std::string_view text) {
   constexpr std::string_view kHeading = "] Rank ";
   const std::size_t at = text.rfind(kHeading);
@@ -80,7 +80,7 @@ void HangReports::check_heading(const LogLine& line, std::string_view text) {
   if (is_heading) check_numbers(line, number_at<std::uint32_t>(number));
 }
 
-// Takes a line of a desync report: its first line, the heading of a list of ranks, or a line of
+// Reads a line of a desync report: its first line, the heading of a list of ranks, or a line of
 // such a list.
 bool HangReports::take_desync(const LogLine& line, const models::EvidencePlace& place) {
   const std::string_view text = unindented(line.text);
@@ -154,7 +154,7 @@ bool HangReports::take_barrier(const LogLine& line, const models::EvidencePlace&
   return any;
 }
 
-// Takes "Not all ranks joining collective, sequence number: 4" and the lines of its block.
+// Reads "Not all ranks joining collective, sequence number: 4" and the lines of its block.
 bool HangReports::take_fr_trace(const LogLine& line, const models::EvidencePlace& place) {
   const std::string_view text = unindented(line.text);
   const auto behind = [&](std::string_view key) -> std::string_view {
@@ -227,7 +227,7 @@ std::optional<HangReports::Fingerprint> HangReports::fingerprint(std::string_vie
   return result;
 }
 
-// Takes "Detected mismatch between collectives on ranks. Rank 0 is running collective: ..., but
+// Reads "Detected mismatch between collectives on ranks. Rank 0 is running collective: ..., but
 // Rank 1 is running collective: ...".
 bool HangReports::take_fingerprint(const LogLine& line, const models::EvidencePlace& place) {
   constexpr std::string_view kBegin = "Detected mismatch between collectives on ranks. Rank ";
@@ -268,8 +268,8 @@ std::optional<std::uint32_t> HangReports::rank_of(const Fingerprint& fingerprint
   return ranks.size() == 1 ? std::optional(*ranks.begin()) : std::nullopt;
 }
 
-// Returns the rank in the job of the peer that a report names: the rank whose own report names the
-// writer of this report.
+// Returns the job rank of the peer that a report names. The peer's own report names the writer of
+// this report.
 std::optional<std::uint32_t> HangReports::peer_of(const Difference& difference) const {
   if (!difference.other) return std::nullopt;
   if (const auto rank = rank_of(*difference.other); rank && difference.trusts_other) return rank;
@@ -415,8 +415,8 @@ void HangReports::add_fr_traces(models::Evidence& evidence) const {
   }
 }
 
-// Returns the op of a fingerprint, which does not show whether its sizes are of the input or of the
-// output.
+// Returns the op of a fingerprint. Guesses from the operation whether its sizes are those of the
+// input or of the output, because the fingerprint does not show this.
 models::RecordedOp HangReports::op_of(const Fingerprint& fingerprint) {
   models::RecordedOp op;
   op.name = fingerprint.op;
@@ -428,8 +428,8 @@ models::RecordedOp HangReports::op_of(const Fingerprint& fingerprint) {
   return op;
 }
 
-// Adds each pair of mismatched calls as one call of a group whose other members are unknown. A
-// report of an older version of PyTorch names a single rank, whose call differs from the calls of
+// Adds each pair of mismatched calls as one collective of a group whose other members are unknown.
+// A report of an older version of PyTorch names a single rank, whose call differs from the calls of
 // other ranks; the ranks of all such reports count as one group.
 void HangReports::add_fingerprints(models::Evidence& evidence) const {
   struct Call {

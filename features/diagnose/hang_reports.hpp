@@ -29,13 +29,13 @@ std::string op_name(std::string_view type);
 
 class HangReports {
  public:
-  /// Takes a line of one of these reports. Returns false for other lines.
+  /// Reads a line of one of these reports. Returns false for other lines.
   bool take(const LogLine& line, const models::EvidencePlace& place);
 
   /// Returns one more than the largest job rank in the reports.
   std::uint32_t ranks() const;
 
-  /// Adds the reported facts. `evidence` has all ranks.
+  /// Adds the reported facts to `evidence`, which must have all ranks.
   void add_to(models::Evidence& evidence) const;
 
   /// Adds notes about facts that belong to no known rank of the job.
@@ -57,11 +57,11 @@ class HangReports {
     models::OutsideText op;
     std::set<std::uint32_t> missing;
     std::set<std::uint32_t> expected;
-    models::OutsideText errors;  // the differences that it finds
+    models::OutsideText errors;  // the differences that the analyzer found
     models::EvidencePlace place;
   };
   /// A call in a report of TORCH_DISTRIBUTED_DEBUG=DETAIL. A report has the call of one rank and a
-  /// mismatched call of another rank, both numbered in their group.
+  /// mismatched call of another rank, both with their ranks in the group.
   struct Fingerprint {
     std::uint32_t local = 0;
     std::uint64_t sequence = 0;
@@ -76,7 +76,7 @@ class HangReports {
     std::optional<std::uint32_t> rank;  // rank in the job of the process that logged the report
     Fingerprint own;
     std::optional<Fingerprint> other;
-    bool trusts_other = false;  // whether `other` is the call that its rank made
+    bool trusts_other = false;  // whether `other` certainly is the call that its rank made
     models::EvidencePlace place;
   };
 

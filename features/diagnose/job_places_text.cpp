@@ -55,7 +55,7 @@ std::string standing_text(const models::Record& record, const RankPlace& place, 
 }  // namespace
 
 std::string job_places_text(const models::Record& record, const std::vector<RankPlace>& places) {
-  // Text for a single rank -> ranks with this text.
+  // Pairs of the text for a single rank and the ranks with this text.
   std::vector<std::pair<std::string, std::vector<std::uint32_t>>> lines;
   for (const RankPlace& place : places) {
     std::string text = standing_text(record, place, true);

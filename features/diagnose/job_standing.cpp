@@ -1,6 +1,7 @@
-// A call of the job is a call of the record if their groups have the same members and their
-// sequence numbers agree. The Flight Recorder counts a batch of sends and recvs as one call, which
-// also uses up a number of the group's collectives. A record numbers each send and recv.
+// Finds the calls of a job in the record of its script. Two calls correspond if their groups have
+// the same members and their sequence numbers agree. The Flight Recorder counts a batch of sends
+// and recvs as one call, which also uses up a number of the group's collectives. A record numbers
+// each send and recv.
 #include "features/diagnose/job_standing.hpp"
 
 #include <algorithm>
@@ -15,11 +16,12 @@ namespace {
 
 using EntryKind = RecordEntry::Kind;
 
-// A call of one rank: group in the record, whether it is a send or recv, number as in dumps.
+// A call of one rank: its group in the record, whether it is a send or recv, and its number as in
+// dumps.
 using CallNumber = std::tuple<std::uint32_t, bool, std::int64_t>;
 
 // Returns the group of the record for each group of the evidence. Groups correspond if they have
-// the same members. Among several groups with these members, the name decides, or else the order.
+// the same members. If several groups have these members, their names decide, else their order.
 std::vector<std::uint32_t> same_groups(const Record& record, const Evidence& evidence) {
   std::map<std::vector<std::uint32_t>, std::vector<std::uint32_t>> by_members;
   for (std::uint32_t i = 0; i < record.groups.size(); ++i) {
@@ -63,7 +65,7 @@ class NumberedCalls {
     return at == calls_.end() ? std::nullopt : std::optional(Found{at->second, 0});
   }
 
-  // Finds the call past the end of the record, as if the job repeated the last step of the record.
+  // Finds a call after the end of the record, as if the job repeated the last step of the record.
   std::optional<Found> find_repeated(const CallNumber& wanted) const {
     const auto [group, message, number] = wanted;
     if (steps_.size() < 2 || numbers_.count({group, message}) == 0) return std::nullopt;
@@ -76,13 +78,13 @@ class NumberedCalls {
     return Found{repeated->second, (number - end - 1) / size + 1};
   }
 
-  // Returns the number of steps done before this repetition of the last step; 0: the call is in the
-  // record itself.
+  // Returns the number of steps that are done before repetition `rounds` of the last step; 0 if
+  // `rounds` is 0, since the call is then in the record itself.
   std::int64_t steps_done(std::int64_t rounds) const {
     return rounds == 0 ? 0 : rank_.entries[steps_.back()].number + rounds - 1;
   }
 
-  // Returns the next call after entry `i`.
+  // Returns the entry of the next call after the call, or batch, of entry `i`.
   std::optional<std::size_t> next_call(std::size_t i) const {
     const std::uint32_t batch = rank_.entries[i].batch;
     for (std::size_t k = i + 1; k < rank_.entries.size(); ++k) {

@@ -14,8 +14,8 @@ namespace pipesim::models {
 /// The position of a rank of the job in the record.
 enum class JobStanding : std::uint8_t {
   kUnknown,  // no evidence of its calls
-  kIn,       // current call
-  kBefore,   // all its calls are done, and this call is next
+  kIn,       // `entry` is its current call
+  kBefore,   // all its calls are done, and `entry` is its next call
   kAtEnd,    // all its calls are done, and the record has no further call
   kDiffers,  // the record has another call with this number
   kNotThere  // the record has no call with this number, and no step that repeats
@@ -29,8 +29,8 @@ struct RankPlace {
   const RecordEntry* entry = nullptr;  // entry in the record; for kIn, kBefore, kDiffers
 };
 
-/// Returns the place of each rank of the record. If the number of a call exceeds all numbers in the
-/// record, looks the call up in the last optimizer step, as if the job repeated this step.
+/// Returns the position of each rank. If the number of a call exceeds all numbers in the record,
+/// looks the call up in the last optimizer step, as if the job repeated this step.
 std::vector<RankPlace> job_places(const Record& record, const Evidence& evidence);
 
 }  // namespace pipesim::models

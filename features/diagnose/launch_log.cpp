@@ -1,8 +1,9 @@
-// A log shows which ops were launched, and whether a thread is inside a launch. The graph has only
-// the waits that follow from these facts. A member that launched or entered op k of a collective
-// waits for the members that have not entered it. Each such member is in an earlier launch, or
-// waits in another collective. A log does not show which ranks wait for data. So a rank without
-// waits is a root only if no other rank has launched fewer iterations.
+// Diagnoses launch logs. A log shows which ops were launched, and whether a thread is inside a
+// launch. The graph has only the waits that follow from these facts. A member that launched or
+// entered execution k of a collective waits for the members that have not entered it. Each such
+// member is in an earlier launch, or waits in another collective. A log does not show which ranks
+// wait for data. So a rank without waits is a root only if no other rank has launched fewer
+// iterations.
 #include "features/diagnose/launch_log.hpp"
 
 #include <algorithm>
@@ -60,7 +61,7 @@ class LogDiagnoser {
   const LaunchLog& log_;
   const LaunchLogHints& hints_;
   std::vector<std::map<std::string, std::uint32_t>> index_;  // [rank]: the index of each op
-  std::uint32_t most_ = 0;                                   // most launches of any op
+  std::uint32_t most_ = 0;                                   // maximum number of launches of any op
   // [rank]: its stage; ranks that share ops are in one stage.
   std::vector<std::uint32_t> component_;
   std::map<std::uint32_t, std::vector<std::string>> order_;  // ops of each stage, in order
@@ -76,8 +77,8 @@ const LoggedOp* LogDiagnoser::find(std::uint32_t rank, const std::string& op) co
   return at == index_[rank].end() ? nullptr : &log_.ranks[rank].ops[at->second];
 }
 
-// Groups ranks into stages. The ranks of a stage share op names; a rank that hangs early has fewer
-// ops.
+// Groups ranks into stages. The ranks of a stage share op names, but a rank that hangs early has
+// fewer ops.
 void LogDiagnoser::find_components() {
   component_.resize(log_.ranks.size());
   std::iota(component_.begin(), component_.end(), 0U);
@@ -241,7 +242,7 @@ std::vector<std::uint32_t> LogDiagnoser::members(std::uint32_t rank, const std::
   return {};
 }
 
-// Returns how often `rank` entered `op`; nullopt if it has no log.
+// Returns the number of times that `rank` entered `op`; nullopt if the rank has no log.
 std::optional<std::uint32_t> LogDiagnoser::entered(std::uint32_t rank,
                                                    const std::string& op) const {
   if (rank >= log_.ranks.size() || !log_.ranks[rank].has_log) return std::nullopt;
@@ -249,8 +250,8 @@ std::optional<std::uint32_t> LogDiagnoser::entered(std::uint32_t rank,
   return it == nullptr ? 0 : it->entered;
 }
 
-// Finds the first execution of `op` that a member has not entered; later executions wait for no
-// other members.
+// Finds the first execution of `op` that a member has not entered. Later executions wait for the
+// same members.
 std::optional<Waiting> LogDiagnoser::waiting_in(std::uint32_t rank, std::uint32_t op) const {
   const LoggedOp& own = log_.ranks[rank].ops[op];
   const std::vector<std::uint32_t> group = members(rank, own.name);
@@ -382,7 +383,7 @@ void LogDiagnoser::decide() {
     explanation.cause = Cause::kAbsentMember;
     roots.insert(result_.behind.begin(), result_.behind.end());
   } else if (!result_.behind.empty() || !waiting_.empty() || !result_.open.empty()) {
-    // Without groups, no verdict is safe: a rank may launch fewer ops because it has less to do.
+    // No verdict is safe without groups, because a rank may launch fewer ops if it has less to do.
     explanation.verdict = sim::Verdict::kLimit;
   }
   result_.roots.assign(roots.begin(), roots.end());

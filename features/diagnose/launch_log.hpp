@@ -20,8 +20,8 @@ struct LoggedOp {
   OutsideText name;
   OutsideText thread;
   OutsideText stream;          // empty if the log does not give it
-  std::uint32_t entered = 0;   // number of lines before a launch
-  std::uint32_t launched = 0;  // number of lines after a launch
+  std::uint32_t entered = 0;   // number of `before:` lines
+  std::uint32_t launched = 0;  // number of `after:` lines
   std::uint64_t line = 0;      // last line of the op, in log order
 };
 
@@ -46,11 +46,11 @@ struct LaunchLog {
   std::vector<LoggedRank> ranks;
 };
 
-/// Facts that logs lack.
+/// Facts about a job that logs lack.
 struct LaunchLogHints {
-  /// Columns of the table: name and ops. If there are none, each stream is a column.
+  /// Columns of the progress table: name and ops. If there are none, each stream is a column.
   std::vector<std::pair<std::string, std::vector<std::string>>> phases;
-  /// Collectives and their groups: the members of a group wait for each other in the op. An op that
+  /// Collectives and their groups. The members of a group wait for each other in the op. An op that
   /// is not listed is a collective, with the groups of `groups`, if its name contains "nccl".
   std::map<std::string, std::vector<std::vector<std::uint32_t>>> collectives;
   std::vector<std::vector<std::uint32_t>> groups;
@@ -61,7 +61,7 @@ struct LaunchLogHints {
 struct LoggedProgress {
   std::size_t column = 0;
   std::uint32_t rounds = 0;    // iterations with all ops launched
-  std::uint32_t expected = 0;  // number of iterations in the log: the most launches of any op
+  std::uint32_t expected = 0;  // number of iterations in the log: the maximum over all ops
   OutsideText launched;        // last op launched in the next iteration; empty: none
   OutsideText next;            // first op of this iteration that was not launched
   bool open = false;           // whether `next` was entered
@@ -80,7 +80,8 @@ struct LaunchLogDiagnosis {
   std::vector<OutsideText> columns;
   std::vector<LoggedStanding> ranks;
   std::vector<std::uint32_t> behind;  // ranks with the fewest launched iterations, if ranks differ
-  // Ranks of the cycle, else the root causes, else `behind` (if `has_groups`).
+  // Ranks of the cycle; without a cycle, the root causes; without root causes, `behind` (if
+  // `has_groups`).
   std::vector<std::uint32_t> roots;
   std::vector<OpInfo> open;  // launches entered but not left
   bool has_groups = false;   // whether the members of collectives are known

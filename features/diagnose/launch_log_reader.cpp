@@ -12,7 +12,7 @@
 namespace pipesim::formats {
 namespace {
 
-// Limits of the reader: a longer line is not a launch, and more ops are an error.
+// Limits of the reader. A longer line does not count as a launch; more ops are an error.
 constexpr std::size_t kMaxLineBytes = std::size_t{1} << 16;
 constexpr std::size_t kMaxOps = 1'000'000;
 
@@ -55,7 +55,7 @@ Mark find_mark(std::string_view text) {
   constexpr std::string_view kAfter = "after: ";
   const std::size_t before = text.find(kBefore);
   const std::size_t after = text.find(kAfter);
-  // A line can have both marks, or neither.
+  // A line can have both marks, or neither. The first mark counts.
   if (before < after) return {before, before + kBefore.size(), false};
   if (after == std::string_view::npos) return {};
   return {after, after + kAfter.size(), true};
@@ -158,8 +158,8 @@ void LaunchLogReader::add(std::uint32_t rank_number, const Line& line, const std
     return;
   }
   thread.last_launched = told;
-  // Logs can lack their beginning, so the log may have the line after a launch but not the line
-  // before this launch.
+  // Logs can lack their beginning: the line after a launch may be there although the line before it
+  // is missing.
   op.entered = std::max(op.entered, op.launched);
   const auto open = std::find(thread.open.rbegin(), thread.open.rend(), at->second);
   if (open != thread.open.rend()) thread.open.erase(std::next(open).base());

@@ -1,5 +1,5 @@
 // Reads logs with a line before and after each launch of a host thread. 'pipesim run --log' writes
-// such logs; so does OneFlow (in glog's form) with a patch that prints `before: OP` and `after:
+// such logs. OneFlow also does (in glog's form), with a patch that prints `before: OP` and `after:
 // OP`.
 #pragma once
 

@@ -1,4 +1,5 @@
-// Combines a launch log with a scenario of the same job.
+// Combines a launch log with a scenario of the same job: takes hints from the scenario, and
+// compares op counts.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -41,7 +42,7 @@ std::vector<CountDifference> compare(const LaunchLog& log, const Explanation& si
   static const RankReport kNoRun;
   const std::size_t ranks = std::max(log.ranks.size(), simulated.ranks.size());
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    // Ops in the order of the scenario, then ops that only the log has, in log order.
+    // Collects ops in the order of the scenario, then ops that only the log has, in log order.
     std::vector<CountDifference> ops;
     std::map<std::string, std::size_t> known;
     const auto number = static_cast<std::uint32_t>(rank);

@@ -1,4 +1,4 @@
-// torchrun prints, after all processes of a node ended:
+// Reads reports of launchers. torchrun prints this one after all processes of a node have ended:
 //     Failures:
 //     [1]:
 //       time      : 2026-11-26_14:39:21
@@ -81,13 +81,13 @@ bool LauncherReport::take_torchrun(std::string_view text, const models::Evidence
   const auto number = number_at<int>(code);
   if (!number || !rank_) return false;
   ProcessEnd& end = ends_[*rank_];
-  // The root cause counts, and a rank of another node may have the same entry once more.
+  // Keeps the entry of the root cause. The reports of other nodes can repeat an entry.
   if (!end.first) end = {in_root_, *number, when_, place};
   return true;
 }
 
-// Takes "process rank 2 with PID 41 on node n0 exited on signal 9 (Killed)" of mpirun, and "process
-// 2 terminated with signal SIGKILL" of torch.multiprocessing.spawn.
+// Reads the end of a process: mpirun's "process rank 2 with PID 41 on node n0 exited on signal 9
+// (Killed)", or "process 2 terminated with signal SIGKILL" from torch.multiprocessing.spawn.
 bool LauncherReport::take_other(std::string_view text, const models::EvidencePlace& place) {
   const auto add = [&](std::optional<std::uint32_t> rank, std::optional<int> signal) {
     if (!rank || !signal || *signal <= 0 || *rank >= models::kMaxEvidenceRanks) return false;

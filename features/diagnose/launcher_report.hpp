@@ -22,8 +22,8 @@ struct ProcessEnd {
   models::OutsideText when;  // "2026-11-26_14:39:20"; empty: not given
   models::EvidencePlace place;
 
-  /// Whether only the system, a person or the process itself sends this signal: not a launcher, and
-  /// not PyTorch after a timeout.
+  /// Whether the process died on its own: its signal comes only from the system, a person or the
+  /// process itself, but not from a launcher or from PyTorch after a timeout.
   bool is_death() const;
   /// Returns "exit code -9 (SIGKILL) at 2026-11-26_14:39:20".
   std::string text() const;
@@ -31,12 +31,12 @@ struct ProcessEnd {
 
 class LauncherReport {
  public:
-  /// Takes a line of a report. Returns false for other lines.
+  /// Reads a line of a report. Returns false for other lines.
   bool take(const LogLine& line, const models::EvidencePlace& place);
 
   const std::map<std::uint32_t, ProcessEnd>& ends() const { return ends_; }
 
-  /// Returns the rank that ended first; nullopt if no line names it.
+  /// Returns the rank whose process ended first; nullopt if no line names it.
   std::optional<std::uint32_t> first() const;
 
   /// Returns one more than the largest rank in the reports.

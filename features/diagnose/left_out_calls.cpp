@@ -23,8 +23,8 @@ Lines lines_of(const RankEvidence& rank, std::uint32_t group) {
   return lines;
 }
 
-// Returns the number of the first call in `more` that `fewer` lacks, if all later calls of `fewer`
-// are the calls of `more` one number later.
+// Returns the sequence number of the first call in `more` that `fewer` lacks, if each later call of
+// `fewer` has the next number in `more`.
 std::optional<std::uint64_t> left_out(const Lines& more, const Lines& fewer) {
   for (const auto& entry : fewer) {
     const std::uint64_t number = entry.first;
@@ -65,7 +65,7 @@ std::vector<OutsideText> left_out_calls(const Evidence& evidence, const Diagnosi
       Lines lines = lines_of(evidence.ranks[rank], check.group);
       if (!lines.empty()) ranks_with[std::move(lines)].insert(rank);
     }
-    // A call is named once, with all ranks that left it out.
+    // Reports each call once, with all ranks that left it out.
     std::map<std::pair<std::uint64_t, std::pair<std::string, std::string>>,
              std::pair<std::set<std::uint32_t>, std::set<std::uint32_t>>>
         found;

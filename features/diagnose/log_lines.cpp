@@ -11,7 +11,8 @@ namespace pipesim::formats {
 namespace {
 
 constexpr std::string_view kDigits = "0123456789";
-constexpr std::size_t kMaxParts = 12;  // maximum number of parts of one broken line
+// maximum number of parts that one broken line is joined from
+constexpr std::size_t kMaxParts = 12;
 
 std::optional<std::uint32_t> rank_in(std::string_view digits) {
   std::uint32_t value = 0;
@@ -68,7 +69,7 @@ std::size_t ray_label(std::string_view text) {
   if (end == std::string_view::npos || text.substr(0, end).find("pid=") == std::string_view::npos) {
     return 0;
   }
-  // The text can be indented: only one blank belongs to the label.
+  // Only one blank belongs to the label, because the text after it can be indented.
   return end + 1 + std::min<std::size_t>(1, blanks_at(text, end + 1));
 }
 
@@ -206,7 +207,7 @@ std::string_view word_after(std::string_view text, std::string_view key, std::st
 }
 
 std::string_view label_of(std::string_view line) {
-  constexpr std::size_t kMaxLabels = 4;  // for labels of collectors and launchers, and time stamps
+  constexpr std::size_t kMaxLabels = 4;  // labels of collectors and launchers, and time stamps
   constexpr std::array kForms = {time_size, word_label,    compose_label,
                                  ray_label, bracket_label, stream_label};
   std::size_t size = 0;

@@ -32,22 +32,22 @@ std::string without_colours(std::string_view text);
 /// `[pod/x/c] ` (kubectl), `[default3]:` (torchrun), `[node0:3] `, `[80746] `, a time.
 std::string_view label_of(std::string_view line);
 
-/// Returns the rank of the job in a label of srun, of mpirun, or like `[node0:3] `. The rank in a
-/// label of torchrun is the rank on its node.
+/// Returns the job rank in a label of srun, of mpirun, or like `[node0:3] `. The rank in a label of
+/// torchrun is only the rank on its node, and is ignored.
 std::optional<std::uint32_t> rank_of_label(std::string_view label);
 
-/// Returns the rank of the job in `[rank12]:`, which PyTorch writes since 2.3, or in `[rank=12]`.
+/// Returns the job rank in `[rank12]:`, which PyTorch writes since 2.3, or in `[rank=12]`.
 std::optional<std::uint32_t> global_rank(std::string_view line);
 
-/// Calls `take` for each line of a file; joins broken lines. If `[rank12]:` contradicts the label
-/// of a line, the launcher's numbers are not ranks, and labels give no ranks.
+/// Calls `take` for each line of a file. Joins broken lines. If `[rank12]:` contradicts the label
+/// of a line, the launcher's numbers are not ranks, so no label gives a rank.
 void each_log_line(std::string_view text, const std::function<void(const LogLine&)>& take);
 
 /// Returns `text` without blanks, in lower case: the form in which broken lines are searched.
 std::string squeezed(std::string_view text);
 
-/// Returns a line of a watchdog as squeezed() does, with the words of NCCL in place of those of
-/// HCCL (Ascend) and XCCL (Intel), whose watchdogs print the same lines.
+/// Returns a line of a watchdog as squeezed() does. Replaces the words of HCCL (Ascend) and XCCL
+/// (Intel), whose watchdogs print the same lines, by those of NCCL.
 std::string watchdog_form(std::string_view text);
 
 /// Returns `text` without leading white space.
@@ -76,7 +76,8 @@ std::optional<Number> number_after(std::string_view text, std::string_view key, 
   return number_at<Number>(text.substr(at + key.size()), base);
 }
 
-/// Returns the text after `key`, up to the next character of `ends`; empty if `key` is missing.
+/// Returns the text after `key` up to the next of the characters in `ends`; empty if `key` is
+/// missing.
 std::string_view word_after(std::string_view text, std::string_view key, std::string_view ends);
 
 /// Returns `text` without white space at its ends.

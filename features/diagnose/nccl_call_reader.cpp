@@ -1,7 +1,10 @@
+// Reads lines of this form, in which NCCL 2.4 to 2.30 log a call:
+//
 // HOST:PID:TID [DEV] NCCL INFO OP: opCount HEX sendbuff P recvbuff P count N datatype D op O root R
 // comm 0xPTR [nranks=N] stream 0xPTR
-// NCCL 2.4 to 2.30 log a call in this form. `opCount` does not number the calls: calls in an NCCL
-// group share one `opCount`, and within one node `opCount` may stay 0.
+//
+// `opCount` does not number the calls: calls in an NCCL group share one `opCount`, and within one
+// node `opCount` may stay 0.
 #include "features/diagnose/nccl_call_reader.hpp"
 
 #include <algorithm>
@@ -25,7 +28,7 @@ std::optional<std::uint64_t> number_behind(std::string_view text, std::string_vi
   return number_after<std::uint64_t>(text, key, base);
 }
 
-// Sorts calls by line, because they were added communicator by communicator.
+// Sorts calls by line, because they were added one communicator after another.
 void order_by_line(models::RankEvidence& rank) {
   std::stable_sort(rank.calls.begin(), rank.calls.end(), [](const auto& a, const auto& b) {
     return std::tuple(a.place.file, a.place.line) < std::tuple(b.place.file, b.place.line);
@@ -137,8 +140,8 @@ models::ProcessId process_id(const NcclProcess& process) {
 
 }  // namespace
 
-// Returns the ranks of processes in communicators of size `size`, if these ranks are ranks of the
-// job. All such communicators must have the same processes as members and number them alike, and
+// Returns the ranks of processes in communicators of size `size`, if these ranks are job ranks. All
+// such communicators must have the same processes as members and number them in the same way, and
 // the numbers must agree with the labels.
 std::map<std::string, std::uint32_t> NcclCallReader::ranks_in_largest(std::uint32_t size) const {
   std::map<std::string, std::uint32_t> result;
@@ -162,8 +165,8 @@ std::map<std::string, std::uint32_t> NcclCallReader::ranks_in_largest(std::uint3
                                                      : std::map<std::string, std::uint32_t>();
 }
 
-// Returns the rank of each process: by label, by a communicator that spans the job, or, on one
-// host, by device.
+// Returns the rank of each process, from a label, from a communicator that spans the job or, if all
+// processes are on one host, from the device.
 std::map<std::string, std::uint32_t> NcclCallReader::ranks_of_processes() const {
   std::map<std::string, std::uint32_t> result;
   std::set<std::uint32_t> used;
@@ -208,7 +211,7 @@ std::vector<NcclGroup> NcclCallReader::groups() const {
       const Key key = it.hash.empty() ? Key("", it.ranks, it.order) : Key(it.hash, it.ranks, 0);
       NcclGroup& group = by_key[key];
       group.size = it.ranks;
-      // Without a hash, members certainly share a communicator only if all processes fit into one
+      // Members without a hash certainly share a communicator only if all processes fit into one
       // communicator.
       group.joined = !it.hash.empty() || processes_.size() <= it.ranks;
       group.members[rank->second] = {&process, address};

@@ -1,6 +1,6 @@
-// The calls in NCCL's log with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=COLL (also RCCL's): operation,
-// communicator, size and stream, in the call order of each process. NCCL logs a call when the
-// process makes it; no line shows when it is done.
+// Reads the calls in NCCL's log with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=COLL (also RCCL's):
+// operation, communicator, size and stream, in the call order of each process. NCCL logs a call
+// when the process makes it; no line shows when the call is done.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,12 @@
 
 namespace pipesim::formats {
 
-/// The maximum number of calls that are read; later calls are ignored.
+/// Maximum number of calls to read; later calls are ignored.
 inline constexpr std::size_t kMaxNcclCalls = 4'000'000;
 
 class NcclCallReader {
  public:
-  /// Takes a line of a call or of a communicator's initialization. Returns false for other lines.
+  /// Reads a line of a call or of a communicator's initialization. Returns false for other lines.
   bool take(const LogLine& line, std::uint32_t file);
 
   bool empty() const { return calls_ == 0; }

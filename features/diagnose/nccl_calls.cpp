@@ -108,7 +108,7 @@ void add_messages(const NcclGroup& group, models::Evidence& evidence) {
 
 }  // namespace
 
-// Adds collectives. A call counts as done if all members made it.
+// Adds the group's calls. A collective counts as done if all known members made it.
 void add_nccl_calls(const NcclGroup& group, models::Evidence& evidence) {
   std::map<std::uint32_t, NumberedCalls> calls;
   std::optional<Number> least;

@@ -50,7 +50,7 @@ struct NcclCommunicator {
   std::optional<std::uint32_t> rank;  // rank in the communicator
   std::uint32_t ranks = 0;            // size of the communicator; 0: unknown
   models::OutsideText hash;           // empty: unknown
-  // Whether its initialization was logged, so that its first call is known.
+  // Whether its initialization was logged. Its first call is then known.
   bool from_start = false;
 };
 
@@ -73,7 +73,7 @@ struct NcclGroup {
   bool numbered = false;  // whether opCount numbers its calls
   bool joined = true;     // whether its members certainly share one communicator
 
-  /// Whether calls of its members can be matched, by their order or by their numbers.
+  /// Whether calls of its members can be matched by order or by number.
   bool is_aligned() const { return joined && (from_start || numbered); }
 
   /// Returns the calls of a member in order. `rank` is a rank of the job.

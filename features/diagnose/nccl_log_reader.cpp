@@ -27,10 +27,10 @@
 namespace pipesim::formats {
 namespace {
 
-constexpr std::size_t kMaxWorksOfRank = 1000;  // maximum number of timed-out works of a rank
+constexpr std::size_t kMaxWorksOfRank = 1000;  // maximum number of timed-out works per rank
 constexpr std::size_t kMaxWorks = 1'000'000;
-// The maximum number of works that are added after a timed-out work. The log has only the numbers
-// of the added works.
+// Maximum number of works that are added after a timed-out work. The log has only the numbers of
+// these works.
 constexpr std::int64_t kMaxBehind = 1000;
 
 // The mark of a group in a squeezed line: "[pgid0pgguid0(default_pg)rank3]", "[pg1rank3]". Name and
@@ -83,7 +83,8 @@ bool is_later(const models::EvidencePlace& a, const models::EvidencePlace& b) {
   return a.file == b.file && a.line > b.line;
 }
 
-// Returns the number of members of the group of a work, by the sizes of its tensors; 0: unknown.
+// Returns the number of members in a work's group, derived from the sizes of the work's tensors; 0:
+// unknown.
 std::uint32_t members_of(std::string_view op, std::int64_t in, std::int64_t out) {
   const auto operation = models::operation_in(op);
   std::int64_t part = 0;
@@ -152,7 +153,7 @@ bool NcclLogReader::take_watchdog(const LogLine& line, const models::EvidencePla
   return has_work ? take_work(text, writer) : take_count(text, writer);
 }
 
-// Takes "WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=1024, NumelOut=1024, Timeout(ms)=600000)".
+// Reads "WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=1024, NumelOut=1024, Timeout(ms)=600000)".
 bool NcclLogReader::take_work(const std::string& text, const Writer& writer) {
   const auto sequence = number_after<std::uint64_t>(text, "seqnum=");
   if (!sequence || works_.size() == kMaxWorks) return false;
@@ -170,7 +171,7 @@ bool NcclLogReader::take_work(const std::string& text, const Writer& writer) {
   return true;
 }
 
-// Takes "last enqueued NCCL work: 9, last completed NCCL work: 6".
+// Reads "last enqueued NCCL work: 9, last completed NCCL work: 6".
 bool NcclLogReader::take_count(const std::string& text, const Writer& writer) {
   const auto first_of = [&](std::initializer_list<std::string_view> keys) {
     std::optional<std::int64_t> found;
@@ -182,7 +183,7 @@ bool NcclLogReader::take_count(const std::string& text, const Writer& writer) {
   const auto enqueued = first_of({"lastenqueuedncclwork:", "lastenqueuedwork:"});
   const auto completed = first_of({"lastcompletedncclwork:", "lastcompletedwork:"});
   if (!enqueued || !completed || *completed < -1 || *enqueued < *completed) return false;
-  // A line that was cut at the front does not name its writer.
+  // Skips lines that were cut at the front, which do not name their writer.
   if (writer.group.empty() || counts_.size() == kMaxWorks) return false;
   const auto at_work = first_of({"atwork:", "atncclwork:", "worksequenceid:"});
   Count count{writer, {}, *enqueued, *completed};
@@ -256,8 +257,9 @@ bool NcclLogReader::read(const std::string& text, models::Diagnostics& diagnosti
   return false;
 }
 
-// Adds the group to works without one. The watchdog logs a work and its group in two lines of one
-// rank. The two lines belong together if only one group of the rank has this number.
+// Returns the works, with a group added to works without one. The watchdog logs a work and its
+// group in two lines of one rank. The two lines belong together if only one group of the rank has
+// this number.
 std::vector<NcclLogReader::Work> NcclLogReader::resolved_works() const {
   using RankNumber = std::pair<std::uint32_t, std::uint64_t>;
   std::map<RankNumber, std::set<std::string>> groups_at;
@@ -302,8 +304,8 @@ std::vector<NcclLogReader::Work> NcclLogReader::resolved_works() const {
   return result;
 }
 
-// Returns groups whose counts do not number their works, because the counts include sends and
-// recvs, or because works are coalesced.
+// Returns the groups whose counts cannot be compared with the numbers of works, because the counts
+// include sends and recvs, or because works are coalesced.
 std::set<std::string> NcclLogReader::unusable_counts(const std::vector<Work>& works) const {
   std::set<std::string> groups;
   for (const Count& count : counts_) {
@@ -332,7 +334,8 @@ std::uint32_t NcclLogReader::rank_count() const {
   return std::max({count, reports_.ranks(), launcher_.ranks(), stalls_.ranks()});
 }
 
-// Whether a rank logged a timeout before `place`: an error after it may follow from the timeout.
+// Whether any rank logged a timeout before `place`. An error at `place` may follow from this
+// timeout.
 bool NcclLogReader::is_after_timeout(const models::EvidencePlace& place) const {
   const auto before = [&](const auto& it) { return is_later(place, it.writer.place); };
   if (std::any_of(works_.begin(), works_.end(), before)) return true;
@@ -369,9 +372,9 @@ std::map<std::uint32_t, NcclLogReader::OwnError> NcclLogReader::own_errors() con
   return result;
 }
 
-// Returns the rank whose process ended before anything went wrong on other ranks, as the launcher
-// saw it; nullopt if the evidence does not show that. A timeout without a time of day may come
-// before the end.
+// Returns the rank whose process, as the launcher saw it, ended before anything went wrong on other
+// ranks; nullopt if the evidence does not show that. A timeout without a time of day may precede
+// the end.
 std::optional<std::uint32_t> NcclLogReader::first_dead() const {
   const auto first = launcher_.first();
   if (!first) return std::nullopt;
@@ -396,8 +399,8 @@ std::optional<std::uint32_t> NcclLogReader::first_dead() const {
   return before ? first : std::nullopt;
 }
 
-// Blames the first process that died, or else the first own error. The order of errors is known
-// only within one file.
+// Blames the first process that died. Without one, blames the rank whose own error came first. The
+// order of errors is known only within one file.
 void NcclLogReader::add_failures(models::Evidence& evidence) const {
   std::map<std::uint32_t, OwnError> errors = own_errors();
   std::erase_if(errors, [](const auto& it) { return it.second.went_on; });
@@ -429,7 +432,7 @@ void NcclLogReader::add_failures(models::Evidence& evidence) const {
   process.place = first->second.place;
 }
 
-// Adds where ranks waited when they timed out.
+// Adds the positions at which ranks timed out.
 void NcclLogReader::add_hosts(models::Evidence& evidence) const {
   for (const auto& [rank, errors] : errors_.by_rank()) {
     const auto timeout = std::find_if(errors.begin(), errors.end(), [](const RankError& error) {
@@ -497,7 +500,7 @@ std::map<std::string, std::uint32_t> NcclLogReader::add_groups(const std::vector
   return number;
 }
 
-// Returns the progress of each rank in a group: its last count.
+// Returns the progress of each rank in each group, from its last count.
 NcclLogReader::Progress NcclLogReader::progress(const std::vector<Work>& works,
                                                 const std::map<std::string, std::uint32_t>& number,
                                                 models::Evidence& evidence) const {
@@ -516,7 +519,7 @@ NcclLogReader::Progress NcclLogReader::progress(const std::vector<Work>& works,
   return progress;
 }
 
-// Adds the calls after a work that timed out. Only their numbers are known.
+// Adds the calls after a work that timed out, of which only the numbers are known.
 void NcclLogReader::add_calls_behind(const models::GroupProgress& progress,
                                      std::vector<models::RecordedCall>& calls) {
   std::set<std::uint64_t> known;
@@ -552,7 +555,7 @@ models::Evidence NcclLogReader::evidence() const {
   for (models::RankEvidence& rank : evidence.ranks) order_by_number(rank);
   add_failures(evidence);
   add_hosts(evidence);
-  // A rank that does not log its job rank may have logged lines that cannot be placed.
+  // Lines without a known rank can be from any rank that does not log its job rank.
   const auto is_unplaced = [&](const auto& it) { return !rank_of(it.writer); };
   const bool unplaced = std::any_of(works_.begin(), works_.end(), is_unplaced) ||
                         std::any_of(counts_.begin(), counts_.end(), is_unplaced);
@@ -624,7 +627,7 @@ std::vector<models::OutsideText> NcclLogReader::notes() const {
   return notes;
 }
 
-// Adds notes on errors of ranks, lost connections, and what the launcher saw.
+// Adds notes on errors of ranks, lost connections, and the first process end that the launcher saw.
 void NcclLogReader::add_notes_of_errors(std::vector<models::OutsideText>& notes) const {
   for (const auto& [rank, error] : own_errors()) {
     if (first_dead() == rank) continue;  // it is named anyway

@@ -32,21 +32,21 @@ namespace pipesim::formats {
 /// Combines the lines of several files; ignores all other lines.
 class NcclLogReader {
  public:
-  /// Reads a file. Returns false, with an error, if no line has evidence. `name` is the file name
-  /// in places.
+  /// Reads a file. Returns false, with an error, if no line has evidence. `name` is the name of the
+  /// file in places.
   bool read(const std::string& text, models::Diagnostics& diagnostics,
             const std::string& name = {});
 
   /// Returns timeouts as pending calls, and the progress of ranks. The members of a group are the
-  /// ranks that named it; the default group has all known ranks of the job. A call without a known
-  /// group is in its own group, so it matches no other call.
+  /// ranks that named the group; the default group has all known ranks of the job. A call without a
+  /// known group gets its own group, so it matches no other call.
   models::Evidence evidence() const;
 
   /// Returns notes on other facts: incomplete communicator initializations, link errors, and
   /// missing ranks or numbers.
   std::vector<models::OutsideText> notes() const;
 
-  /// Returns the calls that NCCL logged itself; the result of evidence() does not contain them.
+  /// Returns the calls in NCCL's own lines. The result of evidence() does not contain them.
   const NcclCallReader& calls() const { return calls_; }
   models::Evidence call_evidence() const { return calls_.evidence(files_); }
 
@@ -55,7 +55,7 @@ class NcclLogReader {
                             models::GroupProgress>;
   using GroupRank = std::pair<std::string, std::uint32_t>;  // rank within a group
 
-  /// The rank that wrote a line. `local` is the number after `Rank`, a rank in `group`.
+  /// The rank that wrote a line. `local` is the number after `Rank`, which is a rank in `group`.
   struct Writer {
     std::optional<std::uint32_t> rank;  // rank of the job
     std::optional<std::uint32_t> local;
@@ -85,7 +85,7 @@ class NcclLogReader {
   struct OwnError {
     models::OutsideText text;
     models::EvidencePlace place;
-    bool went_on = false;  // whether the rank logged something of the job afterwards
+    bool went_on = false;  // whether the rank logged more about the job later
   };
 
   bool take_watchdog(const LogLine& line, const models::EvidencePlace& place);
@@ -120,7 +120,7 @@ class NcclLogReader {
   void add_notes_of_unplaced(std::vector<models::OutsideText>& notes) const;
 
   std::vector<std::string> files_;
-  std::set<std::uint32_t> seen_;     // ranks of the job with any line
+  std::set<std::uint32_t> seen_;     // job ranks that wrote any line
   std::set<std::uint32_t> alarmed_;  // ranks that logged a failed call without its number
   std::vector<Work> works_;
   std::vector<Count> counts_;
@@ -134,7 +134,7 @@ class NcclLogReader {
   RankErrors errors_;
   LauncherReport launcher_;
   std::optional<std::int64_t> first_timeout_;  // time of day, in seconds
-  // Count by text: "status 12 from peer 10.0.0.3".
+  // Number of link errors by text: "status 12 from peer 10.0.0.3".
   std::map<std::string, std::uint64_t> link_errors_;
 };
 

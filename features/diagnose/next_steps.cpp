@@ -50,8 +50,8 @@ std::string continue_step(const models::ProcessId& id, const std::string& who) {
   return fmt::format("kill -CONT {}, on {}: lets {} continue", id.pid, id.host, who);
 }
 
-// Suggests stack dumps: a call pending on the device does not prove that the host waits for the
-// call.
+// Suggests stack dumps, because a call pending on the device does not prove that the host waits for
+// the call.
 void add_for_hosts_of(const std::vector<models::Wait>& cycle, const models::Evidence& evidence,
                       std::vector<std::string>& steps) {
   std::set<std::uint32_t> unknown;

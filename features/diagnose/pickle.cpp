@@ -1,7 +1,7 @@
-// A pickle is a program for a machine with a stack, a list of marks and a memo. This reader runs
-// the opcodes that build plain data (Lib/pickletools.py documents all opcodes), then writes the
-// result as a document. The Flight Recorder writes protocol 2, but another tool may have rewritten
-// the file with another protocol.
+// Reads pickles. A pickle is a program for a machine with a stack, a list of marks and a memo. This
+// reader runs the opcodes that build plain data (Lib/pickletools.py documents all opcodes), then
+// writes the result as a document. The Flight Recorder writes protocol 2, but another tool may have
+// rewritten the file with another protocol.
 #include "features/diagnose/pickle.hpp"
 
 #include <algorithm>
@@ -56,8 +56,8 @@ class PickleReader {
   std::size_t at() const { return at_; }
 
  private:
-  // The items of a list or map are a chain of links, because a pickle can append to several lists
-  // in turn. The items of a map are keys and values in turn.
+  // A value. The items of a list or map are a chain of links, because a pickle can append to
+  // several lists in turn. The items of a map alternate between keys and values.
   struct Value {
     Kind kind = Kind::kNull;
     bool quoted = false;
@@ -83,7 +83,7 @@ class PickleReader {
     throw PickleError(fmt::format("this pickle has more than {} values", kMaxJsonValues));
   }
 
-  // Writes a value to the document, recursively for lists and maps; DocumentBuilder limits the
+  // Writes a value to the document, recursively for lists and maps. DocumentBuilder limits the
   // depth.
   void write(Index at) {
     Value& value = values_[at];
@@ -139,7 +139,7 @@ class PickleReader {
           .first = static_cast<Index>(first),
           .last = static_cast<Index>(size)});
   }
-  // Pushes a text that is not part of the pickle.
+  // Pushes a scalar whose text does not occur in the pickle.
   void push_made(const std::string& text, bool quoted) {
     push_scalar(builder_.add_text(text), text.size(), quoted);
   }
@@ -227,7 +227,7 @@ class PickleReader {
   std::vector<std::size_t> marks_;
   std::vector<Index> memo_;
   std::size_t kept_ = 0;      // number of values in memo_
-  std::deque<Value> values_;  // grow without copying their elements
+  std::deque<Value> values_;  // deques grow without copying elements
   std::deque<Link> links_;
 };
 
@@ -264,7 +264,7 @@ std::string PickleReader::unquoted(std::string_view line) {
   return text;
 }
 
-// Reads a text of protocol 0, which has \u1234 or \U00012345 for characters outside of Latin-1.
+// Reads a str of protocol 0, which has \u1234 or \U00012345 for characters outside of Latin-1.
 std::string PickleReader::unescaped(std::string_view line) {
   std::string text;
   for (std::size_t i = 0; i < line.size(); ++i) {

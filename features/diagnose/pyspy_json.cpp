@@ -10,7 +10,7 @@
 namespace pipesim::formats {
 namespace {
 
-// Returns a text, or an integer from 0 as text.
+// Returns the string or the non-negative integer at `key` as a string; empty if `key` has neither.
 std::string text_of(const YamlValue& object, const char* key) {
   const auto found = object.find(key);
   const bool known = found && (found->is_text() || found->integer<std::int64_t>() >= 0);
@@ -58,7 +58,7 @@ std::string short_file(std::string_view path) {
                                                       : path.substr(before + 1));
 }
 
-// Finds the arrays by their last lines, which have only the closing bracket.
+// Finds the end of each array by its last line, which has only the closing bracket.
 std::optional<std::vector<std::vector<PySpyThread>>> read_pyspy_json(const std::string& text) {
   const std::string_view all = text;
   std::vector<std::vector<PySpyThread>> dumps;

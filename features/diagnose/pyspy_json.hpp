@@ -1,4 +1,4 @@
-// Output of `py-spy dump --json`: one array of threads per process, one after the other.
+// Reads the output of `py-spy dump --json`: one array of threads per process, one after the other.
 #pragma once
 
 #include <optional>

@@ -22,7 +22,8 @@ std::string_view without_mark(std::string_view text) {
   return text;
 }
 
-// Returns a path as py-spy prints it: from the package on, for PyTorch and Python's own modules.
+// Returns a path in the form that py-spy prints: for PyTorch and Python's own modules, from the
+// package on; for other files, the file name.
 std::string_view file_in_stack(std::string_view path) {
   const std::size_t torch = path.rfind("/torch/");
   if (torch != std::string_view::npos) return path.substr(torch + 1);
@@ -47,7 +48,7 @@ std::optional<models::StackFrame> traceback_frame(std::string_view text) {
                             fmt::format("{}:{}", file_in_stack(path), number)};
 }
 
-// Whether the line has the form `Name: text`, where the name is that of an exception.
+// Whether the line has the form `Name: text` with the name of an exception.
 bool names_exception(std::string_view text, bool after_frame) {
   constexpr std::array kEndings = {std::string_view("Error"),     std::string_view("Exception"),
                                    std::string_view("Interrupt"), std::string_view("Exit"),
@@ -94,7 +95,7 @@ models::OutsideText RankError::at() const {
   const models::FoundPlace found = models::find_place(frames);
   const std::string host = models::host_text(frames, found);
   if (models::waits_for_others(found.place)) return host;
-  // A work's wait() is not a Python function, so that the frames do not show it.
+  // The frames do not show a work's wait(), because it is not a Python function.
   for (const char* op : {"recv", "send"}) {
     if (error.find(fmt::format("for {} operation", op)) == std::string::npos) continue;
     return fmt::format("a {}, called in {}", op, host);

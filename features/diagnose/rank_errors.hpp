@@ -15,7 +15,7 @@
 
 namespace pipesim::formats {
 
-/// Meaning of an error for its rank.
+/// The cause of an error, as far as its text shows it.
 enum class ErrorKind : std::uint8_t {
   kOwn,       // an error that has nothing to do with other ranks
   kTimeout,   // the rank waited for others until a timeout
@@ -32,13 +32,13 @@ struct RankError {
   models::EvidencePlace place;
   std::vector<models::StackFrame> frames;  // innermost first
 
-  /// Returns the position in which the rank waited: "broadcast, called in step (a.py:64)".
+  /// Returns the position at which the rank waited: "broadcast, called in step (a.py:64)".
   models::OutsideText at() const;
 };
 
 class RankErrors {
  public:
-  /// Takes a line of a traceback or of an exception. Returns false for other lines, and for lines
+  /// Reads a line of a traceback or of an exception. Returns false for other lines, and for lines
   /// of an unknown rank.
   bool take(const LogLine& line, const models::EvidencePlace& place);
 
@@ -46,10 +46,10 @@ class RankErrors {
   const std::map<std::uint32_t, std::vector<RankError>>& by_rank() const { return errors_; }
 
  private:
-  /// An error whose last line has not come.
+  /// An error whose last line has not been read yet.
   struct Open {
     RankError error;
-    bool in_frames = false;  // whether the line before belongs to a frame
+    bool in_frames = false;  // whether the previous line belongs to a frame
     bool native = false;     // whether it is an exception of C++
   };
 

@@ -1,6 +1,7 @@
-// A report has sections as text, which src/ras/client_support.cc of NCCL prints, or objects as
-// JSON. RAS numbers ranks within communicators, so the processes of all reports are mapped to ranks
-// of the job. The evidence is a count that differs: a rank with a smaller count lags.
+// Reads reports of RAS. A text report has sections, which NCCL's src/ras/client_support.cc prints;
+// a JSON report has objects. RAS numbers ranks within communicators, so the processes of all
+// reports are mapped to ranks of the job. The evidence is a count that differs: a rank with a
+// smaller count lags.
 #include "features/diagnose/ras_reader.hpp"
 
 #include <algorithm>
@@ -106,11 +107,11 @@ class RasText {
   std::vector<RasReport> reports_;
   RasReport report_;
   Section section_ = Section::kNone;
-  bool known_ = false;                // whether a line of a report was found
+  bool known_ = false;                // whether any line of a report was found
   bool dead_ = false;                 // whether the following processes are dead
   std::vector<std::uint32_t> sizes_;  // sizes of communicators by group number
-  std::uint32_t listed_ = 0;          // communicators of all groups
-  RasCommunicator* at_ = nullptr;     // communicator of the current lines
+  std::uint32_t listed_ = 0;          // number of communicators in all groups
+  RasCommunicator* at_ = nullptr;     // communicator that the current lines are about
   std::string op_;                    // operation of the current counts
 };
 
@@ -137,8 +138,8 @@ bool RasText::take_heading(std::string_view line) {
   return false;
 }
 
-// Takes a row of a table. The last column of the job's table is the number of GPUs: "1 8 8 1 8".
-// The fifth column of the communicators' table is the number of ranks of each: "0 1 4 8 32 32
+// Reads a row of a table. The last column of the job's table is the number of GPUs: "1 8 8 1 8".
+// The fifth column of the communicators' table is the number of ranks in each: "0 1 4 8 32 32
 // RUNNING MISMATCH".
 bool RasText::take_table_row(std::string_view line) {
   const std::vector<std::string_view> cells = cells_of(line);
@@ -153,7 +154,7 @@ bool RasText::take_table_row(std::string_view line) {
   return true;
 }
 
-// Takes "#0-1 (84a0f2) MISMATCH".
+// Reads "#0-1 (84a0f2) MISMATCH".
 bool RasText::take_communicator(std::string_view line) {
   if (!line.starts_with('#')) return false;
   const std::size_t open = line.find('(');
@@ -173,8 +174,8 @@ bool RasText::take_communicator(std::string_view line) {
   return true;
 }
 
-// Takes a lost process. Only processes that RAS calls dead count: a process that did not answer
-// once may be slow.
+// Reads the line of a lost process. Only processes that RAS calls dead count, because a process
+// that did not answer once may be slow.
 bool RasText::take_lost_process(std::string_view line) {
   if (line.starts_with("DEAD") || line.starts_with("INCOMPLETE")) {
     dead_ = line.starts_with("DEAD");
@@ -192,7 +193,7 @@ bool RasText::take_lost_process(std::string_view line) {
   return true;
 }
 
-// Takes "Communicator ranks have different AllReduce operation counts".
+// Reads "Communicator ranks have different AllReduce operation counts".
 bool RasText::take_subject(std::string_view line) {
   constexpr std::string_view kDifferent = "Communicator ranks have different ";
   if (!line.starts_with(kDifferent)) return false;
@@ -206,7 +207,7 @@ std::optional<std::int64_t> launched(std::string_view line) {
   return count_behind(line, "launched up to operation ");
 }
 
-// Takes "7 ranks have launched up to operation 64".
+// Reads "7 ranks have launched up to operation 64".
 bool RasText::take_party(std::string_view line) {
   const auto count = launched(line);
   if (!count || op_.empty() || !has(line, "ranks have ")) return false;
@@ -216,7 +217,7 @@ bool RasText::take_party(std::string_view line) {
   return true;
 }
 
-// Takes "The missing rank: 21" or "The missing ranks: 21, 22".
+// Reads "The missing rank: 21" or "The missing ranks: 21, 22".
 bool RasText::take_missing_list(std::string_view line) {
   constexpr std::string_view kMissing = "The missing rank";
   const std::size_t colon = line.find(": ");
@@ -233,7 +234,7 @@ bool RasText::take_missing_list(std::string_view line) {
   return true;
 }
 
-// Takes "Rank 7 -- GPU 3 managed by process 41 on node node1" or "Rank 7 has launched up to ...".
+// Reads "Rank 7 -- GPU 3 managed by process 41 on node node1" or "Rank 7 has launched up to ...".
 void RasText::take_rank(std::string_view line) {
   const auto rank = ras_rank(count_behind(line, "Rank "));
   if (!line.starts_with("Rank ") || !rank) return;
@@ -297,7 +298,7 @@ void RasText::spread(RasCommunicator& communicator) {
   }
 }
 
-// Returns the size of a communicator that no table lists: the ranks that answered, plus the ranks
+// Returns the size of a communicator that no table lists: the number of ranks that answered and
 // that did not answer.
 std::uint32_t size_of(const RasCommunicator& communicator) {
   std::uint32_t size = 0;
@@ -318,7 +319,7 @@ void RasText::finish() {
     if (communicator.size == 0) communicator.size = size_of(communicator);
     spread(communicator);
   }
-  // Without a job summary, the only communicator is all that RAS knows of the job.
+  // If there is no job summary, a single communicator is all that RAS knows about the job.
   const bool only = report_.gpus == 0 && listed_ == 1 && sizes_.size() == 1;
   if (only) report_.gpus = sizes_.front();
   const bool any =
@@ -353,7 +354,7 @@ std::vector<RasReport> RasText::read(const std::string& text) {
 // ---------------------------------------------------------------------------------------------
 // JSON
 
-// Returns a text, or an integer as text.
+// Returns the string or integer at `key` as a string; empty if `key` has neither.
 std::string string_of(const YamlValue& object, std::string_view key) {
   const auto found = object.find(key);
   const bool known = found && (found->is_text() || found->integer<std::int64_t>());
@@ -415,7 +416,7 @@ void take_communicator(const YamlValue& object, std::uint32_t file, RasReport& r
   }
 }
 
-// Returns the number of GPUs that are in communicators, because this report has no total.
+// Returns the number of GPUs in communicators, because a JSON report has no total.
 std::uint32_t gpus_of(const RasReport& report) {
   std::set<const models::ProcessId*, ByProcess> known;
   std::uint32_t others = 0;
@@ -442,8 +443,8 @@ std::optional<RasReport> report_of(std::string_view text, std::uint32_t file) {
   return report;
 }
 
-// Reads the output of `ncclras -f json`, printed once or several times. Returns an empty list,
-// with an error, if the text has no report.
+// Reads one or several outputs of `ncclras -f json`. Returns an empty list, with an error, if the
+// text has no report.
 std::vector<RasReport> read_ras_json(const std::string& text, std::uint32_t file,
                                      models::Diagnostics& diagnostics) {
   const std::string_view all = text;
@@ -505,7 +506,7 @@ class RasJob {
   /// Returns the number of a member in the last report.
   std::uint32_t number_of(const RasCommunicator& communicator, const RasMember& member);
 
-  /// Returns how many numbers are in use.
+  /// Returns the number of numbers in use.
   std::uint32_t size() const { return ranks_ + static_cast<std::uint32_t>(names_.size()); }
 
   /// Returns the name of a number that is not a rank: "rank 3 of communicator ab12 (process 41 on
@@ -583,8 +584,8 @@ bool RasJob::is_only(const ProcessId& process) const {
   return all_listed_ && std::count_if(processes_.begin(), processes_.end(), same_pid) == 1;
 }
 
-// Returns the known rank of a process. If the hosts cannot be compared, the pid alone decides, and
-// only if no other process has it.
+// Returns the known rank of a process. If the hosts cannot be compared, the pid decides, but only
+// if no other process has this pid.
 std::optional<std::uint32_t> RasJob::known_rank(const ProcessId& process) const {
   std::set<std::uint32_t> sure;
   std::set<std::uint32_t> likely;
@@ -631,8 +632,8 @@ Range widened(const std::optional<Range>& range, std::int64_t count) {
   return {std::min(range->first, count), std::max(range->second, count)};
 }
 
-// Whether counts in any communicator differ by more than one. Then the job hangs, and a lagging
-// rank can be blocked in another communicator, where it is ahead by one.
+// Whether counts in any communicator differ by more than one. The job then hangs, and a lagging
+// rank can be blocked in another communicator in which it is ahead by one.
 bool has_large_difference(const RasReport& report) {
   for (const auto& [hash, communicator] : report.communicators) {
     std::map<std::string, std::optional<Range>> ranges;
@@ -657,7 +658,7 @@ std::optional<std::int64_t> count_of(const RasReport& report, const std::string&
   return count == member->second.counts.end() ? std::nullopt : std::optional(count->second);
 }
 
-// Evidence from the last report.
+// Builds evidence from the last report.
 class RasEvidence {
  public:
   RasEvidence(const std::vector<RasReport>& reports, const models::KnownJob& known)

@@ -67,7 +67,7 @@ class RasReader {
   bool read(const std::string& text, models::Diagnostics& diagnostics,
             const std::string& name = {});
 
-  /// Returns the evidence of the last report. Ranks come from the processes in `known`, or from a
+  /// Returns the evidence in the last report. Ranks come from the processes in `known`, or from a
   /// communicator that spans the job. Other processes that block the job are in `unplaced`. A
   /// difference of one launch can disappear, so it counts only if the job is known to hang
   /// (`hangs`, or a difference of several launches), or if all reports repeat this count.

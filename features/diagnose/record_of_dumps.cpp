@@ -39,12 +39,12 @@ const DumpType* find_type(std::string_view name) {
   return found == kTypes.end() ? nullptr : found;
 }
 
-// A call on tensors of several sizes is recorded as its broadcasts or reduces, followed by one of
-// these marks.
+// End marks of a call on tensors of several sizes. Dumps record such a call as its broadcasts or
+// reduces, followed by the mark.
 constexpr std::string_view kGathers = "ALLGATHER_coalesced";
 constexpr std::string_view kReduces = "REDUCE_SCATTER_coalesced";
 
-// Returns the bytes of `sizes`, or 0 on overflow: sizes come from a file.
+// Returns the bytes of tensors with `sizes`, or 0 on overflow, which a damaged file can cause.
 std::int64_t bytes_of(const TensorSizes& sizes, const std::vector<OutsideText>& types) {
   const DumpType* type = types.empty() ? nullptr : find_type(types.front());
   std::int64_t bytes = 0;
@@ -88,8 +88,8 @@ class DumpWriter {
   const Evidence& evidence_;
   DumpedRecord result_;
   std::map<CollectiveKey, std::set<std::uint32_t>> called_;
-  std::map<DumpedEnds, std::array<std::size_t, 2>> messages_;  // numbers of sends and recvs
-  // Numbers of skipped first sends and recvs.
+  std::map<DumpedEnds, std::array<std::size_t, 2>> messages_;  // numbers of sends (0) and recvs (1)
+  // Numbers of sends and recvs skipped so far: the oldest, if the other end recorded fewer.
   std::map<DumpedEnds, std::array<std::size_t, 2>> skipped_;
   std::map<std::string, std::uint32_t> texts_;
   std::map<RecordPlace, std::uint32_t> places_;
@@ -104,7 +104,7 @@ std::uint32_t DumpWriter::text(const std::string& text) {
   return at->second;
 }
 
-// Adds the place "train.py:88 step".
+// Returns the index of a place such as "train.py:88 step", which it adds if it is new.
 std::uint32_t DumpWriter::place(const std::string& at) {
   if (at.empty()) return kNotSaid;
   const std::size_t space = std::min(at.find(' '), at.size());
@@ -145,7 +145,7 @@ RecordEntry DumpWriter::entry_of(const RecordedCall& call, const RecordedOp& op)
   entry.any_source = op.message && op.source == kAnyRank;
   if (op.message && !entry.any_source)
     entry.peer = entry.operation == Operation::kSend ? op.target : op.source;
-  // Dumps do not name the root. Any rank works if all members use this rank.
+  // Dumps do not name the root. Any rank is suitable as long as all members use it.
   if (has_root(entry.operation)) entry.peer = evidence_.groups[call.group].ranks.front();
   if (entry.operation == Operation::kBarrier) return entry;
   const bool gives = entry.operation != Operation::kReceive &&
@@ -203,8 +203,9 @@ void DumpWriter::add_rank(std::uint32_t rank) {
   }
 }
 
-// Uses the largest size for all members if sizes can differ between members (all_to_all, tensors of
-// several sizes). A completed call certainly matched.
+// Gives all members of a call the largest size if sizes can differ between members (all_to_all,
+// scatter, tensors of several sizes). The sizes need no check, because a completed call certainly
+// matched.
 void DumpWriter::agree_on_sizes() {
   using Key = std::tuple<std::uint32_t, std::int64_t, Operation>;
   std::map<Key, std::int64_t> largest;

@@ -1,4 +1,4 @@
-// Converts dumps of a real job to a record of its calls, as far as the dumps reach.
+// Converts dumps of a real job to a record of the calls that the dumps contain.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@ namespace pipesim::models {
 
 struct DumpedRecord {
   Record record;
-  std::size_t left_out = 0;           // number of calls that some members' dumps lack
+  // number of calls that were skipped because some members' dumps lack them
+  std::size_t left_out = 0;
   std::vector<std::uint32_t> absent;  // ranks without a dump; if there are any, `record` is empty
 };
 

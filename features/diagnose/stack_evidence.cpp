@@ -18,13 +18,13 @@ void decide(StackDiagnosis& diagnosis) {
   std::set<std::uint32_t> waiting;
   std::set<std::uint32_t> others;
   for (const StackGroup& group : diagnosis.groups) {
-    // Idle threads of an actor runtime are skipped. So are threads of a simulated run that wait for
-    // a lock or for input, because the party that they wait for is unknown.
+    // Skips idle threads of an actor runtime. Also skips threads of a simulated run that wait for a
+    // lock or for input, because it is unknown whom they wait for.
     const bool ours = !group.frames.empty() && group.frames.front().place == "pipesim";
     const bool open = ours && (group.place == WaitPlace::kLock || group.place == WaitPlace::kInput);
     if (group.place == WaitPlace::kMessages || group.place == WaitPlace::kFinished || open)
       continue;
-    // A backward pass that computes shows neither.
+    // A backward pass that computes shows neither a wait nor a straggler.
     if (group.place == WaitPlace::kBackward && group.active) continue;
     const bool waits = waits_for_others(group.place);
     (waits ? waiting : others).insert(group.ranks.begin(), group.ranks.end());
@@ -58,7 +58,7 @@ sim::WaitKind kind_of(WaitPlace place) {
   }
 }
 
-// Adds a wait of each waiting rank for each straggler, for at most kMaxRoots stragglers.
+// Adds a wait of each waiting rank for each of at most kMaxRoots stragglers.
 void add_waits(StackDiagnosis& diagnosis) {
   constexpr std::size_t kMaxRoots = 16;
   Explanation& explanation = diagnosis.explanation;
@@ -121,7 +121,7 @@ std::string_view verdict_name(StackVerdict verdict) {
 
 namespace {
 
-// Whether the thread is a helper: a monitor, a queue, a memory pinner.
+// Whether the thread is a helper thread, such as a monitor, a queue or a memory pinner.
 bool is_background(const ThreadStack& thread) {
   return std::any_of(thread.frames.begin(), thread.frames.end(), [](const StackFrame& frame) {
     return frame.place.find("_monitor.py") != std::string::npos ||
@@ -132,7 +132,7 @@ bool is_background(const ThreadStack& thread) {
   });
 }
 
-// Whether the thread runs Python: gloo's threads do not, and work for the calls of other threads.
+// Whether the thread runs Python. gloo's threads do not; they work for the calls of other threads.
 bool has_python_frame(const ThreadStack& thread) {
   return std::any_of(thread.frames.begin(), thread.frames.end(), [](const StackFrame& frame) {
     return frame.place.find(".py:") != std::string::npos;
@@ -164,13 +164,13 @@ std::vector<const ThreadStack*> telling_threads(const std::vector<const ThreadSt
     if (is_strong_wait(*thread)) return {thread};
     if (best == nullptr || (thread->active && !best->active)) best = thread;
   }
-  // The backward pass runs in a thread that PyTorch does not name.
+  // `best` can be the thread of the backward pass, which PyTorch does not name.
   const bool works = best != nullptr && own.place == WaitPlace::kBackward;
   return {works ? best : *main};
 }
 
-// Returns the positions of a rank's other threads that run the user's program, and do not wait for
-// other ranks: one of them may hold the lock that `thread` waits for.
+// Returns the positions of a rank's other threads that run the user's program and do not wait for
+// other ranks. One of them may hold the lock that `thread` waits for.
 std::vector<OutsideText> other_threads(const std::vector<const ThreadStack*>& all,
                                        const ThreadStack& thread) {
   constexpr std::size_t kMaxOthers = 3;
@@ -212,8 +212,8 @@ std::map<std::uint32_t, RankThreads> threads_of_ranks(const StackDumps& dumps) {
   return result;
 }
 
-// Reports ranks whose main thread and another thread are in collectives at once: if both use one
-// group, the ranks can match their calls in different orders.
+// Notes ranks whose main thread and another thread are in collectives at once. If both threads use
+// one group, the ranks can match their calls in different orders.
 void note_two_threads(const std::map<std::uint32_t, RankThreads>& ranks,
                       StackDiagnosis& diagnosis) {
   std::map<std::string, std::set<std::uint32_t>> ranks_with;
@@ -223,7 +223,8 @@ void note_two_threads(const std::map<std::uint32_t, RankThreads>& ranks,
     if (find_place(main.frames).place != WaitPlace::kCollective) continue;
     for (const ThreadStack* other : threads.all) {
       const FoundPlace found = find_place(other->frames);
-      // Another file can have the same thread at another time.
+      // Requires another thread name, because another file can have the same thread at another
+      // time.
       const bool also = other->thread != main.thread && found.place == WaitPlace::kCollective &&
                         is_strong_wait(*other) && has_python_frame(*other);
       if (!also) continue;

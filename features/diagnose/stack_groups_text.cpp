@@ -21,7 +21,7 @@ using models::StackVerdict;
 constexpr std::size_t kMaxGroups = 20;
 constexpr std::size_t kMaxFrames = 8;
 
-// Returns "ranks 0 and 2"; without known ranks "processes 41 and 43".
+// Returns "ranks 0 and 2" or, if the ranks are unknown, "processes 41 and 43".
 std::string who_text(const StackReport& report, const std::vector<std::uint32_t>& ranks) {
   std::vector<std::string> names;
   for (const std::uint32_t rank : ranks) {

@@ -1,5 +1,5 @@
-// Frames are judged by function names of PyTorch, Megatron-LM, DeepSpeed, OneFlow, NCCL and CUDA.
-// The innermost frame with a known name counts. Frames that occur in every wait (a lock, a
+// Finds waits by the function names of frames in PyTorch, Megatron-LM, DeepSpeed, OneFlow, NCCL and
+// CUDA. The innermost frame with a known name counts. Frames that occur in every wait (a lock, a
 // condition) count only if no other frame has a known name.
 #include "features/diagnose/stack_places.hpp"
 
@@ -12,8 +12,8 @@ namespace {
 
 enum class How : std::uint8_t {
   kPart,   // the name contains the text
-  kExact,  // the name is the text, without the names of classes and outer functions
-  kWeak,   // as kPart, but an outer frame is more specific
+  kExact,  // the name without classes and outer functions is the text
+  kWeak,   // like kPart, but an outer frame is more specific
 };
 
 struct Meaning {
@@ -76,7 +76,7 @@ constexpr std::array kMeanings = {
     Meaning{"EventSynchronize", WaitPlace::kDevice, How::kWeak},
 };
 
-// Names of Python methods that wait for the device, unless an outer frame says more.
+// Names of Python methods that wait for the device, unless an outer frame is more specific.
 constexpr std::array kDeviceMethods = {std::string_view("synchronize"), std::string_view("item")};
 
 constexpr std::array kLocks = {std::string_view("take_gil"), std::string_view("acquire"),
@@ -111,7 +111,7 @@ WaitPlace place_of_ours(const std::string& function) {
 }
 
 const Meaning* meaning_of(const StackFrame& frame) {
-  // Pipes and sockets of other libraries are not part of a communicator.
+  // Skips frames of other libraries, whose pipes and sockets are not part of a communicator.
   for (const char* part : {"multiprocessing", "socket", "zmq", "asyncio", "http", "requests/",
                            "urllib", "grpc", "ssl.py"}) {
     if (has(frame.place, part)) return nullptr;
@@ -124,7 +124,7 @@ const Meaning* meaning_of(const StackFrame& frame) {
   return found == kMeanings.end() ? nullptr : found;
 }
 
-// Returns the name of a wait for reports. Native names are long, and gloo has its own.
+// Returns the name of a wait for reports. Native names are long, and gloo has its own names.
 std::string op_of(const StackFrame& frame, const Meaning& meaning) {
   constexpr std::array<std::pair<std::string_view, const char*>, 5> kNames = {{
       {"allreduce", "all_reduce"},
@@ -146,7 +146,7 @@ bool is_lock(const StackFrame& frame) {
   });
 }
 
-// Whether the frame is PyTorch's call of its autograd engine, also of torch up to 2.2.
+// Whether the frame is PyTorch's call of its autograd engine, in any version of torch.
 bool is_backward(const StackFrame& frame) {
   constexpr std::array kEngine = {std::string_view("_engine_run_backward"),
                                   std::string_view("run_backward")};
@@ -154,14 +154,15 @@ bool is_backward(const StackFrame& frame) {
          (bare_name(frame) == "backward" && has(frame.place, "torch/autograd/__init__.py"));
 }
 
-// Whether a weak frame is more specific than what the frames within it show.
+// Whether a weak frame is more specific than `found`, the result of its inner frames.
 bool says_more(WaitPlace place, const FoundPlace& found) {
   if (found.frame == nullptr) return true;
   return (found.place == WaitPlace::kDevice && place != WaitPlace::kDevice) ||
          (found.place == WaitPlace::kCollective && place == WaitPlace::kMessage);
 }
 
-// Adds what a frame shows to what the frames within it show. Returns whether this decides.
+// Adds the meaning of a frame to `found`, the result of its inner frames. Returns whether the
+// search can stop.
 bool add_frame(const StackFrame& frame, FoundPlace& found) {
   if (frame.place == "pipesim") {
     found.place = place_of_ours(frame.function);
@@ -190,7 +191,7 @@ bool add_frame(const StackFrame& frame, FoundPlace& found) {
   return !weak;
 }
 
-// Returns the backward pass or the lock that a stack without a known name waits in.
+// Returns the wait of a stack without a known name: in the backward pass or for a lock.
 FoundPlace unnamed_place(const std::vector<StackFrame>& frames) {
   const auto user = std::find_if(frames.begin(), frames.end(), is_of_user);
   const auto backward = std::find_if(frames.begin(), user, is_backward);

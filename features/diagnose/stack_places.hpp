@@ -40,8 +40,8 @@ enum class WaitPlace : std::uint8_t {
 /// Returns the text of a place for reports: "in a collective".
 std::string_view place_name(WaitPlace place);
 
-/// Whether a thread at `place` waits for other ranks. A wait for the device counts: the device most
-/// likely waits in a collective.
+/// Whether a thread at `place` waits for other ranks. A wait for the device counts, because the
+/// device most likely waits in a collective.
 bool waits_for_others(WaitPlace place);
 
 /// Whether a thread at `place` waits for anything.
@@ -55,14 +55,15 @@ struct FoundPlace {
   bool only_waits_for_work = false;   // whether the frame may wait for a call of another thread
 };
 
-/// Finds the wait of a stack, whose innermost frame is the first.
+/// Finds the wait of a stack. `frames` begins with the innermost frame.
 FoundPlace find_place(const std::vector<StackFrame>& frames);
 
 /// Whether a stack waits for another thread of its process: for a thread to end, for a result, or
 /// for the backward pass.
 bool waits_for_thread(const std::vector<StackFrame>& frames);
 
-/// Whether a frame is of the user's program: not of PyTorch, Python's own modules or a library.
+/// Whether a frame belongs to the user's program, not to PyTorch, Python's own modules or a
+/// library.
 bool is_of_user(const StackFrame& frame);
 
 /// Returns the position of a host for reports: "all_reduce, called in step (train.py:88)".

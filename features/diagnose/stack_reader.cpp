@@ -1,4 +1,4 @@
-// Forms of frames. All tools print the innermost frame first:
+// Reads stacks. Tools print frames in these forms, the innermost frame first:
 //     step (train.py:88)                                    py-spy
 //   File "train.py", line 88 in step                        faulthandler
 // #3  0x00007f in ncclGroupEnd () from libnccl.so.2         gdb
@@ -46,7 +46,7 @@ bool is_of_a_stack(std::string_view line) {
 // with a name is a host, not a rank.
 std::string_view stack_label(std::string_view line) {
   if (is_of_a_stack(line)) return {};
-  // A label alone is an empty line whose blank after the label was cut.
+  // A line with only a label is an empty line whose blank after the label was cut.
   const bool is_empty =
       line.find(' ') == std::string_view::npos && (line.back() == ':' || line.back() == ']');
   if (is_empty) return line;
@@ -78,7 +78,7 @@ std::optional<std::uint32_t> option_of(std::string_view command, std::string_vie
   return std::nullopt;
 }
 
-// Reads "step (train.py:88)": the last parentheses hold the place.
+// Reads "step (train.py:88)". The last parentheses contain the place.
 models::StackFrame frame_of(std::string_view line) {
   line = trimmed(line);
   const std::size_t open = line.rfind(" (");
@@ -163,13 +163,14 @@ void StackReader::begin_thread(Stream& stream, std::string name, bool active,
 
 void StackReader::add_frame(Stream& stream, models::StackFrame frame) {
   models::ThreadStack& thread = dumps_.threads[*stream.thread];
-  // Threads of faulthandler and gdb have no names: the main thread begins in the script.
+  // Threads of faulthandler and gdb have no names. A thread that begins in the script is the main
+  // thread.
   const bool begins = frame.function == "<module>" && thread.thread.starts_with("0x");
   if (begins) thread.thread = kMainThread;
   if (thread.frames.size() < kMaxThreadFrames) thread.frames.push_back(std::move(frame));
 }
 
-// Takes a heading of a rank, a process or a thread.
+// Reads a heading of a rank, a process or a thread. Returns false for other lines.
 bool StackReader::take_head(Stream& stream, std::string_view line) {
   constexpr std::string_view kRank = "=== Rank ";
   if (line.starts_with(kRank)) {
@@ -342,8 +343,8 @@ bool StackReader::has_frame(const Process& process, std::string_view function) c
   });
 }
 
-// Whether the process serves the pages of torch.distributed's debug server. It has the environment
-// of rank 0.
+// Whether the process serves the pages of torch.distributed's debug server. Such a process has the
+// environment of rank 0, but is not a rank.
 bool StackReader::is_debug_server(const Process& process) const {
   return std::any_of(process.threads.begin(), process.threads.end(), [&](std::size_t index) {
     const std::vector<models::StackFrame>& frames = dumps_.threads[index].frames;
@@ -361,13 +362,14 @@ bool StackReader::is_launcher(const Process& process) {
                                     std::string_view("deepspeed.launcher"),
                                     std::string_view("accelerate launch"),
                                     std::string_view("sglang.launch_server")};
-  // A launcher comes first: a rank may have such a word among its own options.
+  // Searches only the part before the script, because a rank may have such a word among its own
+  // options.
   const std::string_view command = process.command;
   const std::string_view head = command.substr(0, command.find(".py"));
   return has_any(head, kCommands);
 }
 
-// Whether the process is a launcher, a data worker or a server: none of them is a rank.
+// Whether the process is a helper, not a rank: a launcher, a data worker or a server.
 bool StackReader::is_helper(const Process& process) const {
   constexpr std::array kPlaces = {std::string_view("torch/distributed/elastic"),
                                   std::string_view("torch/distributed/run.py"),
@@ -389,7 +391,7 @@ bool StackReader::is_helper(const Process& process) const {
   for (const std::size_t index : process.threads) {
     const models::ThreadStack& thread = dumps_.threads[index];
     if (thread.thread != kMainThread) continue;
-    // A spawned rank has the spawner as its outermost frame, within a wrapper of its function.
+    // A spawned rank has the spawner's wrapper of its function as an outer frame.
     const bool spawned = has_frame(process, "_wrap") || has_frame(process, "_bootstrap");
     for (const models::StackFrame& frame : thread.frames) {
       if (!spawned && has_any(frame.place, kPlaces)) return true;
@@ -398,8 +400,8 @@ bool StackReader::is_helper(const Process& process) const {
   return false;
 }
 
-// Notes where a helper is, if this explains a wait: a data worker of a rank, or a launcher that
-// waits for nodes.
+// Adds the position of a helper that can explain a wait: a data worker of a rank, or a launcher
+// that waits for nodes.
 void StackReader::add_helper(const Process& process, const std::vector<std::size_t>& kept,
                              const std::vector<std::uint32_t>& ranks) {
   dumps_.rendezvous = dumps_.rendezvous || has_frame(process, "next_rendezvous");
@@ -414,8 +416,8 @@ void StackReader::add_helper(const Process& process, const std::vector<std::size
   }
 }
 
-// Chooses ranks by a command option, if each process has a different value: `--rank 64` can also be
-// the rank of an adapter.
+// Chooses ranks by a command option if each process has a different value, because `--rank 64` can
+// also be the rank of an adapter.
 void StackReader::choose_by_option(const std::vector<std::size_t>& processes,
                                    std::vector<std::optional<std::uint32_t>>& ranks) {
   for (const std::string_view option : {"--rank", "--local_rank", "--local-rank"}) {
@@ -431,7 +433,7 @@ void StackReader::choose_by_option(const std::vector<std::size_t>& processes,
       values.push_back(value);
     }
     if (!good) continue;
-    // A local rank is not a job rank if there are several hosts.
+    // If there are several hosts, a local rank is not a job rank.
     const bool is_rank = option == "--rank" || seen.size() == job_ranks_;
     for (std::size_t i = 0; i < processes.size(); ++i) {
       ranks[processes[i]] = values[i];
@@ -441,8 +443,8 @@ void StackReader::choose_by_option(const std::vector<std::size_t>& processes,
   }
 }
 
-// Adds the file to the names of processes that several files name alike: processes of several hosts
-// can have one pid.
+// Adds the file to the names of processes if several files use the same name, because processes of
+// several hosts can have the same pid.
 void StackReader::name_by_files(const std::vector<std::size_t>& processes,
                                 const std::vector<std::optional<std::uint32_t>>& ranks) {
   std::map<std::string, std::set<std::uint32_t>> files_with;

@@ -1,6 +1,6 @@
-// Reads stacks of one or many processes from the output of these tools, also with labels of srun or
-// pdsh: `py-spy dump` (text or JSON), Python's faulthandler, torch.distributed's debug server, gdb,
-// and `pipesim run --stacks`.
+// Reads stacks of one or many processes from the output of these tools, with or without labels of
+// srun or pdsh: `py-spy dump` (text or JSON), Python's faulthandler, torch.distributed's debug
+// server, gdb, and `pipesim run --stacks`.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ namespace pipesim::formats {
 /// The maximum size of a file with stacks, in bytes.
 inline constexpr std::size_t kMaxStackBytes = std::size_t{256} << 20;
 
-/// Combines the stacks of several files, without launchers and data workers. The rank of a process
-/// comes from the first of these sources:
+/// Combines the stacks of several files, and drops launchers and data workers. The rank of a
+/// process comes from the first of these sources:
 /// * the label of its lines (`3: `, `[host:3]`, `=== Rank 3 ===`) or their text (`rank 3 of`);
 /// * the number at the end of the file name, if the file has one process;
 /// * its pid, if other evidence has the rank of this pid;
@@ -58,7 +58,7 @@ class StackReader {
     std::uint32_t file = 0;
     std::vector<std::size_t> threads;  // indices in dumps_.threads
   };
-  /// The state of the lines with one label. Lines with different labels can be mixed.
+  /// The state of reading the lines with one label. Lines with different labels can be mixed.
   struct Stream {
     std::optional<std::uint32_t> told;
     std::optional<std::size_t> process;

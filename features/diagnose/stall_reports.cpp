@@ -13,9 +13,9 @@ constexpr std::size_t kMaxTensorsOfRank = 64;
 
 }  // namespace
 
-// Takes a list of Horovod's stall inspector: "Missing ranks:" (or "Stalled ranks:"), then
-// "1: [allreduce.a, allreduce.b ...]" for each rank. `line` begins with the label, because the rank
-// looks like one.
+// Reads a list of Horovod's stall inspector: "Missing ranks:" (or "Stalled ranks:"), then "1:
+// [allreduce.a, allreduce.b ...]" for each rank. `line` still has its label, because such a rank
+// looks like a label.
 bool StallReports::take_horovod(std::string_view line, const models::EvidencePlace& place) {
   if (line.find("tensors were submitted to be reduced, gathered or broadcasted by subset") !=
       std::string_view::npos) {
@@ -50,10 +50,10 @@ bool StallReports::take_horovod(std::string_view line, const models::EvidencePla
   return true;
 }
 
-// Takes "participant for device ordinal 1, stream 0x5 waiting for all participants to arrive at
-// rendezvous RendezvousKey{run_id=RunId: 8, global_devices=[0,1,2,3], ... op_id=534}" and, of newer
-// versions, "This thread has been waiting for `initialize clique for rank 6; clique=devices=[0,6];
-// stream=0; run_id=7` for 10 seconds and may be stuck".
+// Reads "participant for device ordinal 1, stream 0x5 waiting for all participants to arrive at
+// rendezvous RendezvousKey{run_id=RunId: 8, global_devices=[0,1,2,3], ... op_id=534}". Also reads
+// the form of newer versions, "This thread has been waiting for `initialize clique for rank 6;
+// clique=devices=[0,6]; stream=0; run_id=7` for 10 seconds and may be stuck".
 bool StallReports::take_xla(std::string_view text, const models::EvidencePlace& place) {
   constexpr std::string_view kKey = "RendezvousKey{";
   constexpr std::string_view kWaits = "This thread has been waiting for `";
@@ -96,8 +96,8 @@ std::uint32_t StallReports::ranks() const {
   return count;
 }
 
-// Adds the first tensor that each rank misses as a call of all other listed ranks: Horovod's
-// coordinator lists all ranks that have not submitted a tensor.
+// Adds the first tensor that each rank misses as a call of all other listed ranks, because
+// Horovod's coordinator lists all ranks that have not submitted a tensor.
 void StallReports::add_horovod(models::Evidence& evidence) const {
   std::map<std::string, std::set<std::uint32_t>> missing;  // ranks by tensor
   for (const auto& [rank, stalled] : stalled_) {

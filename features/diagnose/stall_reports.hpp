@@ -19,13 +19,13 @@ namespace pipesim::formats {
 
 class StallReports {
  public:
-  /// Takes a line of a report. Returns false for other lines.
+  /// Reads a line of a report. Returns false for other lines.
   bool take(const LogLine& line, const models::EvidencePlace& place);
 
   /// Returns one more than the largest rank in the reports.
   std::uint32_t ranks() const;
 
-  /// Adds the reported calls. `evidence` has all ranks.
+  /// Adds the reported calls to `evidence`, which must have all ranks.
   void add_to(models::Evidence& evidence) const;
 
   void add_notes(std::vector<models::OutsideText>& notes) const;
@@ -49,7 +49,7 @@ class StallReports {
   void add_horovod(models::Evidence& evidence) const;
   void add_xla(models::Evidence& evidence) const;
 
-  bool within_ = false;                         // whether the lines are a list of Horovod
+  bool within_ = false;                         // whether the current lines are a list of Horovod
   std::map<std::uint32_t, Stalled> stalled_;    // by the rank that misses the tensors
   std::map<std::string, Rendezvous> meetings_;  // by their keys
 };
