@@ -103,7 +103,7 @@ void one_tag_fixed_order(benchmark::State& state) {
   run_plan(state, with_one_tag(pipeline(state)), EngineKind::kFixedOrder);
 }
 
-// Runs pipelines that hang: all micro-batches except the last one complete, then all ranks hang.
+// Runs pipelines that hang at the end: only the last micro-batch does not complete.
 void hang_events(benchmark::State& state) {
   run_plan(state, pipeline(state, Hang::kAtEnd), EngineKind::kEvents, RunEnd::kStuck);
 }

@@ -21,8 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Prints the explanation in a record of where the ranks part. Python wrote it during 'pipesim
-// record', because only Python knows the script's source.
+// Prints a record's explanation of where its ranks part. Python wrote the explanation during
+// 'pipesim record', because only Python knows the script's source.
 int explain_record(const Arguments& arguments, const std::string& record, const Console& console) {
   std::error_code error;
   const fs::path folder =

@@ -44,8 +44,8 @@ void write_file(const std::string& path, const std::string& text);
 bool write_or_print(const std::string& path, const std::string& text,
                     std::ostream& standard_output);
 
-/// Creates a file with `text`. Throws FileError, also if the path already exists; never overwrites
-/// a file.
+/// Creates a file with `text`. Throws FileError, for example if the path already exists: never
+/// overwrites a file.
 void write_new_file(const std::string& path, const std::string& text);
 
 /// Writes a file part by part. The file gets its new content in close(); if close() is never

@@ -434,7 +434,8 @@ bool ActorReader::read_long_read(const YamlValue& value, ReadTemplate& read, std
 }
 
 // Finds a register by name. `actor` means the register 'out' of an actor, `actor.register` another
-// register. `given` is the register's name from the key `register`; empty without that key.
+// register. `given` is the register's name from the key `register`; empty without that key. Returns
+// false after an error.
 bool ActorReader::find_register(const std::string& name, const std::string& given, Place place,
                                 ReadTemplate& read) {
   read.actor = by_name_.find(name);

@@ -98,7 +98,7 @@ class ActorReader {
   FieldReader fields_;
   models::RankSet all_ranks_;
   std::uint32_t first_ = 0;       // first actor of this section
-  std::vector<Pending> pending_;  // in the order of actors
+  std::vector<Pending> pending_;  // sorted by actor
   ActorIndex by_name_;
   std::vector<std::string> left_out_;  // names of actors with `when` off
 };

@@ -279,7 +279,7 @@ class ExpectationReader {
     return exact_bytes(*exactly);
   }
 
-  // ---- Names: of actors on the cycle, and ops in order
+  // ---- Names of actors on the cycle, and of ops in order
   //
   // An unknown name is not an error: whether an actor exists can depend on the parameters.
 

@@ -59,8 +59,8 @@ std::optional<std::int64_t> FieldReader::number(const Found& found) const {
   return std::nullopt;
 }
 
-// Returns kNoIndex after an error. Without a cluster, reports no error for a host or a link: the
-// reader of faults does.
+// Returns the index of the thing that the value names, kNoIndex after an error. Without a cluster,
+// reports no error for a host or a link: the reader of faults does.
 std::uint32_t FieldReader::index(const Found& found) const {
   const To to = found.traits.to;
   if (to == To::kHost) {

@@ -435,6 +435,7 @@ void ProgramReader::add_before(ActorTemplate step, const Context& context, Steps
 
 // Reads `abort`, also of several communicators in one NCCL group: all calls end before the host
 // waits for any of them. Reads `shrink`; `into` creates a communicator of the ranks that stay.
+// Returns false for other steps.
 bool ProgramReader::read_abort_or_shrink(MapReader& map, ActorTemplate& actor,
                                          const Context& context, Steps& steps) {
   if (const auto shrunk = map.take("shrink")) {
@@ -560,7 +561,8 @@ void ProgramReader::read_input(MapReader& map, ActorTemplate& actor) {
   take_expr(map, "every", ValueType::kTime, actor.input->every);
 }
 
-// Reads the keys that every step can have.
+// Reads the keys that steps of several kinds share. Returns false after an error that ends the
+// step.
 bool ProgramReader::read_common(MapReader& map, ActorTemplate& actor) {
   map.take_text("about");
   actor.step->at = map.take_text("at");

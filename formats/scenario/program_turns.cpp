@@ -124,8 +124,8 @@ bool ProgramReader::takes_one_turn(const MapReader& map, const RankSet& on) cons
 }
 
 // Reads a step in turns. The calls of a `group` step start together: all ranks initialize and
-// connect before the thread waits for any rank. If launches block, the second launch waits for the
-// first (NVIDIA/nccl#750).
+// connect before the thread waits for any rank. They do not start together if launches block: the
+// second launch then waits for the first (NVIDIA/nccl#750).
 void ProgramReader::read_in_turn(MapReader& map, const YamlValue& value, const Context& context,
                                  Steps& steps) {
   if (context.on.empty()) return;

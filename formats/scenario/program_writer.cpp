@@ -213,7 +213,7 @@ void StepWriter::write_call(const CallTemplate& call, YamlNode& map) const {
   if (call.algorithm) map.add("algorithm", YamlNode::text(algorithm_name(*call.algorithm)));
 }
 
-// Writes the keys that every step can have.
+// Writes the keys that steps of several kinds share.
 void StepWriter::write_common(YamlNode& map) const {
   const bool on_host = sim::on_host(step_.role);
   if (actor_.name != usual_name_) map.add("name", YamlNode::text(actor_.name));

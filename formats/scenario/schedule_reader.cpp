@@ -312,8 +312,8 @@ class PipelineReader {
     return fits() ? micro_batches.place() : stages.place();
   }
 
-  // Reads the costs of stages. If `layers` is given, all costs are per layer, multiplied by the
-  // layers of a stage.
+  // Reads the costs of stages, and the keys about collectives, ops and transfers. If `layers` is
+  // given, all costs are per layer, and are multiplied by the layers of a stage.
   void read_costs(MapReader& map, const Schedule& schedule,
                   const std::optional<YamlValue>& layers) {
     const std::uint32_t depth = schedule.depth();

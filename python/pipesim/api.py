@@ -346,7 +346,7 @@ def _record_function(settings: Settings, function: Callable[[], object]) -> str:
 def _run_in_child(work: Callable[[], int]) -> tuple[int, str, str]:
     """Runs a function in a child process. Returns its status, and what it wrote to stdout and
     stderr."""
-    with contextlib.suppress(ImportError):  # of torch, which the child reports
+    with contextlib.suppress(ImportError):  # torch is missing; the child reports this
         import_parts(slow=True)  # here, not in the child: once for all recordings of this process
     sys.stdout.flush()
     sys.stderr.flush()

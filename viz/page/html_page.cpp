@@ -239,7 +239,7 @@ class PageData {
       of.resize(plan.rank_count, 0);
       of[plan.actors[id].rank.value] += plan.actors[id].ops;
     }
-    std::vector<std::pair<std::size_t, std::string>> found;  // number of odd ranks, sentence
+    std::vector<std::pair<std::size_t, std::string>> found;  // number of deviating ranks, sentence
     for (const auto& [at, of] : calls) {
       std::map<std::uint64_t, std::vector<std::uint32_t>> ranks_of;
       for (std::uint32_t rank = 0; rank < of.size(); ++rank) ranks_of[of[rank]].push_back(rank);

@@ -684,7 +684,7 @@ class ProgramLanes {
       (missing_data[i] == 0 ? ready : left).insert(i);
     }
     while (!ready.empty() || !left.empty()) {
-      std::set<std::size_t>& from = ready.empty() ? left : ready;  // none ready: a cycle of data
+      std::set<std::size_t>& from = ready.empty() ? left : ready;  // in a cycle, none is ready
       const std::size_t next = *from.begin();
       from.erase(from.begin());
       order.push_back(tasks[next]);

@@ -40,7 +40,7 @@ inline const KindStyle& style_of(models::WorkKind kind) {
   return kKindStyles[static_cast<std::size_t>(kind)];
 }
 
-inline constexpr const char* kFonts = "Helvetica, Arial, sans-serif";  // of all pictures
+inline constexpr const char* kFonts = "Helvetica, Arial, sans-serif";  // fonts of all pictures
 inline constexpr const char* kStrong = "#c1121f";                      // marks cycles and hangs
 inline constexpr const char* kGrey = "#8d99ae";                        // minor parts of a picture
 inline constexpr const char* kGreyText = "#5c677d";                    // minor text

@@ -30,7 +30,7 @@ class JsonValue {
       : JsonValue(std::vector<JsonValue>(items.begin(), items.end()), '[', ']') {}
   // NOLINTEND(google-explicit-constructor)
 
-  /// Takes text that already is JSON, such as another report.
+  /// Wraps text that already is JSON, such as another report.
   static JsonValue of_text(std::string json);
 
   const std::string& text() const { return text_; }

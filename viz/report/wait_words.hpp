@@ -32,7 +32,7 @@ struct RootNames {
   std::string ranks;    // the missing ranks: "rank 5"
   bool one = true;      // whether there is one missing rank
   std::string waiter;   // "rank 1's all_reduce#1"
-  std::string details;  // of the waiting call, in brackets: " (train.py:66)"
+  std::string details;  // details of the waiting call, in brackets: " (train.py:66)"
 };
 
 /// Explains why the target of `first`, a rank or the outside, never happens: "rank 5 never calls

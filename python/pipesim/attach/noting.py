@@ -42,7 +42,7 @@ class Thread:
     runs a backward of the main thread."""
 
     def __init__(self, number: int, label: str) -> None:
-        self.number = number  # in the record; 0: the main thread
+        self.number = number  # number in the record; 0: the main thread
         self.label = label
         self.works = 0  # number of calls
         self.last = -1  # position of the last call
@@ -67,7 +67,7 @@ class Known(NamedTuple):
 
     reference: Any
     thread: Thread
-    numbers: tuple[int, ...]  # of the thread's calls; several for a coalesced Work
+    numbers: tuple[int, ...]  # numbers among the thread's calls; several for a coalesced Work
     is_message: bool
     group: Group
     waited: bool = False
@@ -94,7 +94,7 @@ class Noting:
         self._dropped: collections.deque[tuple[Thread, int]] = collections.deque()
         self._defined = 0  # number of groups
         self._ended = False
-        self._code: Any = None  # of sys.exit
+        self._code: Any = None  # status of sys.exit
         self._noted: set[str] = set()
         self.notes: Any = None
         self.keeper: Any = None

@@ -22,7 +22,7 @@ from pipesim.recorder.tasks import Standing
 _MAX_NOT_YET = 2  # consecutive "not yet" answers of one kind that are tried one by one
 _LONG = 300  # length of the one longer series of "not yet" answers
 _MAX_LAPS = 3  # comparisons with a clock at one line that are free
-_MAX_LAPS_IN_ALL = 30  # then the deadline has passed
+_MAX_LAPS_IN_ALL = 30  # number of such comparisons after which the deadline has passed
 _MAX_IDLE = 30  # comparisons with a clock at one line while nothing happens, until time passes
 _MAX_IDLE_ROUNDS = 300
 
@@ -123,10 +123,10 @@ class ExploringBroker(Broker):
         self.diverged = False  # the plan's next choice did not exist
         self.made_up = False
         self.wrote = False  # a rank has changed a file
-        self.stuck: dict[int, str] = {}  # by rank that waits forever: its line
-        self._texts: dict[tuple[int, int], str] = {}  # of calls
+        self.stuck: dict[int, str] = {}  # line of each rank that waits forever
+        self._texts: dict[tuple[int, int], str] = {}  # words for calls
         self._arrivals: dict[Any, dict[int, Clock]] = collections.defaultdict(dict)
-        self._results: dict[Any, Clock] = {}  # after complete collectives
+        self._results: dict[Any, Clock] = {}  # clocks after complete collectives
         self._sent: dict[tuple[int, int], Clock] = {}  # clocks of sends
         self._got: dict[tuple[int, int], Clock] = {}  # by recv: the clock of its send
         self._reads_clock: set[int] = set()

@@ -106,7 +106,7 @@ class Explorer:
         self.result = Exploration(settings, tuple(kinds))
         self.judge = Judge(settings, scratch / "checked", check)
         self._lives = Lives(settings, function, nursery)
-        self.keys: set[bytes] = set()  # of the records of all runs
+        self.keys: set[bytes] = set()  # keys of the records of all runs
 
     def explore(self, progress: Optional[Progress] = None) -> Exploration:
         begin = time.monotonic()

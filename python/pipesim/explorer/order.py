@@ -43,7 +43,7 @@ class Race(NamedTuple):
 
     step: int
     rank: int
-    clock: Clock  # of the later access, before the two were ordered
+    clock: Clock  # clock of the later access, before the two were ordered
     about: str
 
 

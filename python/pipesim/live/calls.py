@@ -63,7 +63,7 @@ def written_dump(processes: Processes, rank: Rank) -> Optional[bytes]:
         seen = processes.path(rank.pid, "root", path.lstrip("/"))
         try:
             if time.time() - os.stat(seen).st_mtime > age:
-                continue  # of an earlier job
+                continue  # the file is from an earlier job
             with open(seen, "rb") as file:
                 return file.read()
         except OSError:

@@ -18,7 +18,7 @@ from pipesim.live.jobs import Job, choose_job, find_jobs
 from pipesim.live.processes import Processes
 
 EXIT_USAGE = 2
-_MOST_NOTES = 3  # of ranks without stacks; all notes are in the facts
+_MOST_NOTES = 3  # notes on ranks without stacks; all notes are in the facts
 
 
 def fail(message: str, *, hint: str) -> NoReturn:

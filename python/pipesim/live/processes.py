@@ -33,7 +33,7 @@ class Stat:
     session: int
     cpu: float  # seconds of processor time, of all threads
     threads: int
-    started: int  # in clock ticks since the machine started
+    started: int  # clock ticks since the machine started
     exit_code: int  # a wait status; 0 also if it may not be read
 
     @property

@@ -31,7 +31,7 @@ from pipesim.recorder.two_backends import TwoBackendsGroup
 from pipesim.recorder.works import Group
 
 _WORLD = "pipesim:world"
-_SHORTEST_DEFAULT = datetime.timedelta(minutes=10)  # of the backends' default timeouts
+_SHORTEST_DEFAULT = datetime.timedelta(minutes=10)  # among the backends' timeouts
 _KINDS_OF_NCCL = ("nccl2", "nccl-legacy", "nccl-lazy")
 
 

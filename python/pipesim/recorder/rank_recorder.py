@@ -121,7 +121,7 @@ class RankRecorder:
         self._dropped: list[tuple[Pending, Optional[Place]]] = []  # dropped, not recorded yet
         # Destroyed groups that the script may still hold, with the entries of their ends.
         self._destroyed: list[tuple[Any, Group, Entry]] = []
-        self.store_client = locks.Use()  # of the job's store
+        self.store_client = locks.Use()  # client of the job's store
         self.spins = Spins()
         self.free = FreeAnswers(self)
         self._made_up = MadeUp(self._note_read)

@@ -58,7 +58,7 @@ class Tasks:
         status = _read(f"{self._folder}/{task}/status")
         if status is None:
             self._switched.pop(task, None)
-            return Standing.BLOCKED  # it has ended
+            return Standing.BLOCKED  # the thread has ended
         lines = status.splitlines()
         state = next((line.split()[1] for line in lines if line.startswith("State:")), "S")
         times = " ".join(line for line in lines if "ctxt_switches" in line)

@@ -54,7 +54,7 @@ class Site:
     number: int  # index in the file
     names: list[str] = dataclasses.field(default_factory=list)  # operands, targets, parameters
     value: Optional[ast.expr] = None  # the test, the iterable, the assigned or returned value
-    target: Optional[ast.expr] = None  # of a loop or an assignment
+    target: Optional[ast.expr] = None  # target of a loop or an assignment
     calls: bool = True  # an arm contains a call
 
     def inside(self, other: Site) -> bool:

@@ -62,7 +62,7 @@ class Frame:
 
     site: Optional[Site]
     parent: Optional[Frame]
-    line: int  # of the caller
+    line: int  # line of the caller
     arguments: list[str]
     entered: Optional[Event] = None
     events: list[Event] = dataclasses.field(default_factory=list)
