@@ -219,7 +219,7 @@ std::optional<Connections> connect_by_size(Plan& plan) {
 
 void connect_as(Plan& plan, const Connections& connections) {
   for (const CallId id : ids_of(plan.calls)) plan.calls[id].connection = connections[id];
-  // Keeps the meetings of split, destroy and finalize; lays out all other meetings again.
+  // Keeps the meetings of steps with role kMeet; lays out all other meetings again.
   std::vector<std::pair<ActorId, MeetingId>> meets;
   for (const ActorId id : ids_of(plan.actors)) {
     Actor& actor = plan.actors[id];

@@ -166,7 +166,7 @@ ActorId PlanBuilder::add_step(const StepSpec& spec) {
   actor.streams = actor.streams_end = static_cast<std::uint32_t>(plan_.synchronized.size());
   if (spec.stream.valid()) PIPESIM_CHECK(plan_.streams[spec.stream].rank == actor.rank);
   PIPESIM_CHECK(spec.timeout.ns == 0 || (spec.timeout.ns > 0 && on_host(spec.role)));
-  // checks that the rank is a member
+  // Checks that the rank is a member.
   if (spec.communicator.valid()) member_of(spec.communicator, actor.rank);
   if (spec.role == Role::kRecord) {
     StreamId& recorded_on = plan_.signals[spec.signal].stream;

@@ -94,7 +94,7 @@ struct KeptEnds {
   bool in_order = true;
 };
 
-// A message in transit, or a send that waits for its recv.
+// A message in transit, or a send or recv that waits.
 struct Arrival {
   std::int64_t time = 0;
   CallId call;
@@ -114,7 +114,7 @@ struct ChannelRun {
   ThreadId waiting;         // kReceive: thread that waits for the next message
   bool is_short = true;     // whether all its sends and recvs have a kind other than Short::kNone
   bool alike = true;        // whether the n-th message always matches the n-th recv
-  Arrival sender;           // waiting unbuffered send; its call is not valid if there is none
+  Arrival sender;           // send that waits; its call is not valid if there is none
   Arrival receiver;
 };
 

@@ -23,7 +23,8 @@ class Mixer {
     if (count_ == words_.size()) mix_words();
   }
 
-  /// Adds an array whose size is the same in all states of the plan.
+  /// Adds an array. If its size is not the same in all states of the plan, the caller also adds the
+  /// size.
   template <typename Items>
   void add_all(const Items& items) {
     using Item = std::iter_value_t<decltype(items.begin())>;
