@@ -11,7 +11,8 @@
 namespace pipesim {
 namespace {
 
-// Returns the result of a pass on `graph`. Templates keep the locations of their originals.
+// Returns `changed`, the result of a pass on `graph`. Its places still refer to the text of
+// `graph`.
 Graph with(const Graph& graph, models::TaskGraph changed) {
   return Graph(std::make_shared<const Graph::Data>(Graph::Data{
       std::move(changed), graph.data()->path, graph.data()->text, graph.data()->rests_on}));

@@ -22,10 +22,10 @@ struct ChainLink {
 ///
 /// A chain is a set of tasks on one stream that data connects and that run equally often
 /// (TaskGraph::MergeChain). Neighbors in a chain without data between them get a control register
-/// `ctrl`. With `memory_guard`, the first task of a chain with shared memory gets a control
-/// register `guard` of one slot to each sink. A sink reads the chain and feeds no other reader of
-/// the chain (core/job/intra_job_mem_sharing_util.cpp). So the chain starts the next micro-batch
-/// once the sinks have taken the current one.
+/// `ctrl-NAME`, with the name of the second one. With `memory_guard`, the first task of a chain
+/// with shared memory gets a control register `guard` of one slot to each sink. A sink reads the
+/// chain and feeds no other reader of the chain (core/job/intra_job_mem_sharing_util.cpp). So the
+/// chain starts the next micro-batch once the sinks have taken the current one.
 void add_chain_order(TaskGraph& graph, const std::vector<ChainLink>& links, bool memory_guard);
 
 /// Adds the control register `name` to `producer`, and makes `reader` wait for it.

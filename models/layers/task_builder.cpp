@@ -447,8 +447,8 @@ class TaskBuilder {
     reads.push_back(placed(read_of({made, 0, op.stage, false, source.ops}, on), op));
   }
 
-  // Sets the slots of a repeat's control register: the number that the model states or, if this is
-  // 0, `times` (OneFlow's #8226). The register drains with the data.
+  // Sets the slots of a repeat's control register: the number that the pass gradient-accumulation
+  // was given or, if this is 0, `times` (OneFlow's #8226). The register drains with the data.
   void set_control_of(const LogicalOp& from, RegisterTemplate& reg) const {
     if (from.kind != OpKind::kRepeat) return;
     const std::int64_t slots = logical_.decisions.repeat_control_slots;
