@@ -111,7 +111,7 @@ void AlgoValues::add_tree(AlgoValue value, std::size_t most, std::string& text) 
       const Sum& of = sums_[piece.value - inputs_.size() - 1];
       const bool outer = piece.value == value;
       if (!outer) open.push_back({0, ')'});
-      // The operand that was added first comes first.
+      // Writes the operand that was added first before the other operand.
       const bool swapped = is_input(of.left) && !is_input(of.right);
       open.push_back({swapped ? of.left : of.right, '\0'});
       open.push_back({0, '+'});

@@ -91,7 +91,7 @@ std::string_view step_name(AlgoStepKind kind);
 /// Returns the kind with this name in a format, or nullopt.
 std::optional<AlgoStepKind> find_step_kind(AlgoFormat format, std::string_view name);
 
-/// Whether a step of MSCCL sends, or receives.
+/// Whether an MSCCL step of this kind sends; whether it receives.
 bool sends(AlgoStepKind kind);
 bool receives(AlgoStepKind kind);
 

@@ -167,8 +167,8 @@ class MscclNetwork {
     add_moves(step, piece * per_slot_, size, from, to);
   }
 
-  // Adds the wait for a dependency. If the step that it names has no `hasdep`, the next step with
-  // `hasdep` releases the waiter.
+  // Adds the wait for a dependency. If the named step has no `hasdep`, the next step with `hasdep`
+  // releases the waiter.
   void need_step(std::uint32_t rank, const AlgoDependency& dependency) {
     const Published& published = published_[first_block_[rank] + dependency.block];
     const auto found =

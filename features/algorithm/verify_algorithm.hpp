@@ -164,7 +164,7 @@ struct VerifyReport {  // NOLINT(clang-analyzer-optin.performance.Padding)
   std::vector<TriedChange> changes;  // tried changes; changes that help come first
 };
 
-/// Checks all properties of `algorithm`. Throws std::length_error if it is too large.
+/// Checks all properties of `algorithm`. Throws std::length_error if the algorithm is too large.
 VerifyReport verify(const CollectiveAlgorithm& algorithm, const VerifyOptions& options);
 
 /// Tries changes that may remove the fault of `report`, one by one.

@@ -376,7 +376,8 @@ class Questions {
   std::vector<Section> questions_;
 };
 
-// The hang of an algorithm, as the end of a run of a graph that has only a name and ranks.
+// The hang of an algorithm in the form of a simulated run's end, with a graph that has only a name
+// and ranks.
 struct HangReport {
   models::TaskGraph graph;
   std::optional<Report> report;

@@ -22,8 +22,8 @@ struct VerifyView {
 std::string step_place_text(const models::CollectiveAlgorithm& algorithm,
                             const models::AlgoStepRef& step);
 
-/// Returns one section per question, including questions that were not asked: the question is its
-/// id, and its lines are the answer, with a style if it reveals a fault.
+/// Returns one section per question, including questions that were not asked. The id of a section
+/// is the question, and its lines are the answer, with a style if the answer reveals a fault.
 std::vector<Section> verify_questions(const VerifyView& view);
 
 /// Returns the answer to one of these questions in one line.

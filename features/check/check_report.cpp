@@ -215,8 +215,8 @@ const std::vector<models::FailedRanks>* failures_of(const CheckView& view) {
   return recorded == nullptr || recorded->failures.empty() ? nullptr : &recorded->failures;
 }
 
-// Returns the ranks that are neither dead nor finished. Of equal ranks, returns only the first
-// rank.
+// Returns the ranks that are neither dead nor finished. If several ranks are equal, returns only
+// the first of them.
 std::vector<const models::RankReport*> waiting_ranks(const CheckView& view) {
   std::vector<const models::RankReport*> waiting;
   for (const models::RankReport& rank : view.hang->explanation.ranks) {

@@ -47,7 +47,7 @@ struct CheckView {
 /// Returns the words for the combined answer of all readings: "runs by buffers".
 std::string answer_text(models::JobAnswer answer);
 
-/// Returns what the answer assumes about the hosts: loads of kernels, and the progress of a
+/// Returns the assumptions of the answer about the hosts: loads of kernels, and the progress of a
 /// library.
 std::vector<std::string> host_lines(const models::NcclModesReport& found);
 
@@ -57,7 +57,7 @@ Section check_report(const CheckView& view);
 /// Returns the answer, the method, the run with the scenario's own times, and the run that hangs.
 std::string check_text(const CheckView& view, const TextOptions& options);
 
-/// Returns the text of the page of `check`, which also shows a run. `steps` describes the
+/// Returns the texts of the page of `check`, which also shows a run. `steps` describes the
 /// interleaving that hangs.
 CheckPage check_page(const CheckView& view, std::vector<std::string> steps);
 

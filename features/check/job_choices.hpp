@@ -53,10 +53,10 @@ std::string settings_text(const std::vector<formats::Setting>& settings);
 
 bool has_hang(const models::NcclModesReport& found);
 
-/// Describes the assumption of `found` about empty parts in an all_to_all: according to PyTorch's
+/// Describes the assumption of `found` about empty parts in an all_to_all. According to PyTorch's
 /// source, some versions of PyTorch send empty parts and others do not. Returns nullopt if the
 /// answer does not depend on this rule. `check_other` checks the job with the opposite rule; if it
-/// returns nullopt, the text states that the opposite rule was not checked.
+/// returns nullopt, the text says that this rule was not checked.
 std::optional<std::string> empty_parts_basis(
     const models::ProcessGroups& groups, const models::NcclModesReport& found,
     const std::function<std::optional<models::NcclModesReport>()>& check_other);

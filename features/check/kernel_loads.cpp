@@ -206,7 +206,8 @@ ProgramStep ContextLocks::step(sim::Role role, const ActorTemplate& beside) {
   return result;
 }
 
-// Takes the lock around each load, and for a moment before each launch of another thread.
+// Adds steps that take the lock around each load, and for a moment before each launch of another
+// thread.
 void ContextLocks::add_to(std::vector<ProgramStep>& steps) {
   std::vector<ProgramStep> result;
   const auto add = [&](std::uint32_t index) {

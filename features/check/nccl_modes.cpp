@@ -28,8 +28,9 @@ bool hangs(sim::Answer answer) {
 }
 
 // Returns the index of the deciding reading: the first reading that hangs, else the first undecided
-// reading. The search starts with cold, because a fresh job meets a cold hang first, unless the
-// scenario says that its communicators have connected before (`asked` is real).
+// one. The search starts with cold, because a fresh job meets a cold hang first. If the scenario
+// says that its communicators have connected before (`asked` is real), a hang in the reading real
+// takes precedence.
 std::size_t deciding(const std::array<CheckReport, 3>& reports, NcclMode asked) {
   if (asked == NcclMode::kReal && hangs(reports[1].exploration.answer)) return 1;
   for (const std::size_t i : {2u, 1u, 0u}) {
@@ -41,8 +42,8 @@ std::size_t deciding(const std::array<CheckReport, 3>& reports, NcclMode asked) 
   return 2;
 }
 
-// Drops everything except the answer: the plans and reports of all readings would take most of the
-// memory.
+// Drops everything except the answer, because the plans and reports of all readings would take most
+// of the memory.
 void keep_answer_only(CheckReport& report) {
   Explanation kept;
   kept.verdict = report.usual.explanation.verdict;
@@ -228,8 +229,8 @@ LaidOutJob lay_out_mode(const TaskGraph& graph, const std::optional<RankFolding>
   return lower_all(graph);
 }
 
-// Checks `graph` in its reading. `laid_out`: the lowered job, if the caller has it. Returns nullopt
-// in the real reading if nothing is buffered, since real then equals contract.
+// Checks `graph` in its reading. `laid_out`: the lowered job, if the caller has it. If nothing is
+// buffered, returns nullopt in the real reading, which then equals the contract reading.
 std::optional<CheckReport> check_mode(const TaskGraph& graph, std::optional<LaidOutJob> laid_out,
                                       const std::optional<RankFolding>& folding,
                                       const sim::ExploreOptions& options,
@@ -318,7 +319,7 @@ std::optional<LoadAnswers> rests_on_loads(TaskGraph graph, const sim::ExploreOpt
   return result;
 }
 
-// Whether `graph`, which hangs in the cold reading, is proved if kernel loads wait for nothing.
+// Whether `graph`, which hangs in the cold reading, is proved there if kernel loads do not wait.
 bool hangs_by_loads(TaskGraph graph, const sim::ExploreOptions& options) {
   graph.nccl_mode = NcclMode::kCold;
   if (!has_loads(graph)) return false;

@@ -36,7 +36,8 @@ struct NcclModeAnswer {
   std::optional<Explanation> hang{};  // explanation of the hanging run, if found
 };
 
-/// A collective call whose size differs from the first call of its operation on its communicator.
+/// A collective call whose size differs from that of the first call of its operation on its
+/// communicator.
 struct LaterSize {
   std::string op;
   std::uint32_t rank = 0;
@@ -63,11 +64,11 @@ struct NcclModesReport {
   bool by_network = false;      // whether `real` may complete only because of buffers between hosts
   bool by_empty_calls = false;  // whether the proof fails if collectives of zero bytes wait
   bool by_init = false;         // whether the proof fails if communicator init waits for kernels
-  // Whether the hang needs kernel loads to wait for the device, which not every load does.
+  // Whether the hang occurs only if kernel loads wait for the device. Not every load waits.
   bool by_waiting_loads = false;
   // The answers if first launches load kernels; empty: the job is then also proved.
   std::optional<LoadAnswers> by_loads{};
-  // Whether the proof needs asynchronous calls of a host communicator to advance by themselves.
+  // Whether the proof fails if asynchronous calls of a host communicator advance only within calls.
   bool by_progress = false;
   // The call that could hang if NCCL connected separately for each size of an operation.
   std::optional<LaterSize> by_size{};

@@ -9,7 +9,7 @@
 
 namespace pipesim::models {
 
-/// One row of the log. An eager boxing has one row per step; such a row names no ops.
+/// One row of the log. An eager boxing has one row per step, and these rows name no ops.
 struct LoggedBoxing {
   std::size_t line = 0;
   OutsideText producer;
@@ -21,7 +21,7 @@ struct LoggedBoxing {
   OutsideText shape;
   OutsideText builder;
 
-  /// Whether a dimension of the placement changes from broadcast to partial sum. Then some ranks
+  /// Whether a dimension of the placement changes from broadcast to partial sum. Some ranks then
   /// read the tensor and other ranks read zeros, so their waits differ.
   bool makes_partial_sum() const;
 };

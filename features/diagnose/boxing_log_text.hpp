@@ -8,7 +8,7 @@
 
 namespace pipesim::viz {
 
-/// Contents of the report. The rows must outlive it.
+/// Contents of the report. The rows must outlive the report.
 struct BoxingReport {
   std::string name;
   const std::vector<models::LoggedBoxing>& rows;

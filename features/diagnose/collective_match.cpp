@@ -237,7 +237,7 @@ bool Checker::fits_itself(const CollectiveCheck& check, const RecordedOp& op) co
   return op.message || match == Match::kFull || match == Match::kUndecided;
 }
 
-// Compares the calls of two ranks, given by their indices in `calls`. Returns the first mismatch of
+// Compares the calls of two ranks, which are indices in `calls`. Returns the first mismatch of
 // their ops and sets `op` to the index of the mismatched op.
 Culprit Checker::against(const CollectiveCheck& check, std::size_t reference, std::size_t other,
                          const std::vector<std::uint32_t>& calls, std::size_t* op) const {
@@ -322,8 +322,8 @@ void Checker::compare(CollectiveCheck& check, const std::vector<std::uint32_t>& 
   }
 }
 
-// Sets `other_side` if the ranks that agree with the reference are no majority: of the members or,
-// if some members are unknown, of the compared ranks.
+// Sets `other_side` if the ranks that agree with the reference are not a majority of the members
+// or, if some members are unknown, of the compared ranks.
 void Checker::find_other_side(CollectiveCheck& check,
                               const std::vector<std::uint32_t>& calls) const {
   const EvidenceGroup& group = evidence_.groups[check.group];

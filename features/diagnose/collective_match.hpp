@@ -1,5 +1,5 @@
 // Compares the calls that ranks made for one collective. Applies the checks of PyTorch's Flight
-// Recorder analyzer (torch/distributed/flight_recorder), with its classes.
+// Recorder analyzer (torch/distributed/flight_recorder), and uses its classes.
 #pragma once
 
 #include <cstdint>
@@ -105,9 +105,9 @@ class CallIndex {
  public:
   explicit CallIndex(const Evidence& evidence);
 
-  /// Looks up a collective. kYes: the evidence of `rank` has it, at index `call`. kDone: the call
-  /// completed and is no longer in the evidence. kUnknown: the evidence does not show the progress
-  /// of `rank`.
+  /// Looks up a collective. kYes: the evidence of `rank` has the call, at index `call`. kDone: the
+  /// call completed and is no longer in the evidence. kUnknown: the evidence does not show the
+  /// progress of `rank`.
   Called collective(std::uint32_t rank, const CollectiveKey& key, std::uint32_t* call) const;
 
   /// Returns the counters that `rank` itself logged for `group`, or nullptr.

@@ -32,7 +32,8 @@ bool is_scenario(const std::string& path) {
   return (has_name && (path.ends_with(".yaml") || path.ends_with(".yml"))) || has_record(path);
 }
 
-/// A side of a comparison: the end of a scenario's run, or the end of a job as its evidence shows.
+/// A side of a comparison: the end of a scenario's run, or the end of a real job, from its
+/// evidence.
 struct End {
   EndPlace place;
   std::optional<models::Explanation> run;

@@ -1,5 +1,6 @@
-// Evidence shows which calls are not done, but not why. The graph has the waits that are certain,
-// and the most likely ones if the certain ones explain nothing:
+// Builds and explains the wait-for graph. Evidence shows which calls are not done, but not why. The
+// graph has the waits that are certain, and the most likely ones if the certain ones explain
+// nothing:
 //
 // 1. A call cannot end while a member of its group has not made it. The call waits for the current
 //   call of that member, because its host is assumed to wait for its device. If nothing is pending
@@ -18,8 +19,8 @@
 // 6. A member whose process is dead, or failed by itself, is a root. A member whose stack shows it
 //   elsewhere before a missing call is also a root, whatever it called before.
 //
-// A device that stopped with an error marks nothing as done, while its peers, which have its data,
-// continue. The calls of the rank wait only for the device itself.
+// A device that stopped with an error marks no call as done. Its peers already have its data and
+// continue. The calls of its rank wait only for the device itself.
 //
 // The edges of rule 3 lead only to calls that are not first in their stream. So a matching send and
 // recv that are both queued after other calls form no cycle. Cost: linear in the pending calls

@@ -26,7 +26,7 @@ using models::RootReason;
 using sim::Verdict;
 using sim::WaitKind;
 
-// Maximum length of a list, unless `all` is set.
+// Maximum number of rows of a list, unless `all` is set.
 constexpr std::size_t kMaxAccountRows = 40;
 
 std::string called_text(const models::GroupStanding& standing) {
@@ -273,7 +273,7 @@ void DiagnosisText::add_why() {
   text_ += rows;
 }
 
-// Lists the roots. Roots of one kind that one call waits for share an entry.
+// Lists the roots. Roots of the same kind that the same call waits for share an entry.
 void DiagnosisText::add_roots() {
   if (diagnosis_.roots.empty()) return;
   add_heading(roots_heading(diagnosis_.explanation));
@@ -431,7 +431,7 @@ void DiagnosisText::add_checks() {
   add_cut(wanted - rows);
 }
 
-// Lists the progress of the ranks; equal rows are merged.
+// Lists the progress of the ranks. Merges equal rows.
 void DiagnosisText::add_ranks() {
   const bool any_host = std::any_of(evidence_.ranks.begin(), evidence_.ranks.end(),
                                     [](const auto& rank) { return rank.host.has_value(); });

@@ -11,7 +11,7 @@
 
 namespace pipesim::viz {
 
-/// Contents of the report. The evidence and the diagnosis must outlive it.
+/// Contents of the report. The evidence and the diagnosis must outlive the report.
 struct DiagnosisReport {
   const models::Evidence& evidence;
   const models::Diagnosis& diagnosis;

@@ -50,9 +50,9 @@ struct EndDifference {
   bool any() const { return verdict || blamed || ranks || !waits.empty() || !at.empty(); }
 };
 
-/// Compares two hangs. Ignores sequence numbers: a restarted job hangs at the same place in another
-/// step. Stacks have their own verdicts: if only one hang comes from stacks, `compare` ignores the
-/// verdicts, and compares the blamed ranks only if the stacks show them.
+/// Compares two hangs. Ignores sequence numbers, because a restarted job hangs at the same place in
+/// another step. Stacks have their own verdicts: if only one hang comes from stacks, `compare`
+/// ignores the verdicts, and compares the blamed ranks only if the stacks show them.
 EndDifference compare(const EndPlace& a, const EndPlace& b);
 
 }  // namespace pipesim::models

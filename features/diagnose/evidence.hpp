@@ -14,7 +14,7 @@
 
 namespace pipesim::models {
 
-/// The progress of a call, as its rank saw it.
+/// The progress of a call, as its rank recorded it.
 enum class CallState : std::uint8_t { kScheduled, kStarted, kCompleted };
 
 /// The source of a recv from any rank.
@@ -76,7 +76,7 @@ struct EvidenceGroup {
   std::uint32_t size = 0;  // number of members, if the evidence gives it; else 0
 };
 
-/// Value of a count that the evidence does not give.
+/// Value of a count that is not in the evidence.
 inline constexpr std::int64_t kUncounted = -2;
 
 /// The sequence numbers of a rank's last calls in a group, as logged by the rank.
@@ -166,8 +166,8 @@ bool has_pending_call(const Evidence& evidence);
 /// Maximum number of ranks that a reader accepts.
 inline constexpr std::uint32_t kMaxEvidenceRanks = 1U << 20;
 
-/// Returns the op and its group, as reports name a call: "all_reduce dp", "all_to_all pg74". Adds
-/// "pg" to a group name that is only a number, because PyTorch numbers groups.
+/// Returns the name of a call in reports, its op and its group: "all_reduce dp", "all_to_all pg74".
+/// Adds "pg" to a group name that is only a number, because PyTorch numbers groups.
 OutsideText call_name(const RecordedCall& call, const EvidenceGroup& group, std::uint32_t rank);
 
 /// Returns the name of a group in reports: "TENSOR_MODEL_PARALLEL_GROUP (pg38)".

@@ -187,7 +187,8 @@ std::vector<GroupStanding> group_standings(const Evidence& evidence) {
     for (const std::uint32_t rank : evidence.groups[group].ranks) {
       if (!evidence.ranks[rank].has_dump) continue;
       const auto known = of_rank[rank].find(group);
-      // Without an entry, the rank made no call in the group, or the number is unknown.
+      // If the group has no entry, the rank made no call in it, or the number of its calls is
+      // unknown.
       const bool told = known != of_rank[rank].end();
       if (!told && !evidence.ranks[rank].complete) continue;
       const GroupStanding standing = told ? known->second : GroupStanding();

@@ -114,7 +114,7 @@ DumpReading read_all_evidence(const SortedEvidence& sorted, const Console& conso
                                     [&](const auto& it) { return it.first->shows == shows; });
     return found == sorted.files.end() ? nullptr : &found->second;
   };
-  // Adds the formats that show calls.
+  // Adds the evidence in formats that show calls.
   const auto add_calls = [&](bool last, const JobSoFar& so_far) {
     for (const auto& [format, paths] : sorted.files) {
       if (format->shows != Shows::kCalls || format->is_last != last) continue;

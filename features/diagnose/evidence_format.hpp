@@ -36,7 +36,7 @@ struct Mark {
   int level = 0;
 };
 
-/// Facts that a format shows, which decide its report.
+/// Kind of facts that a format shows. The kind decides the report.
 enum class Shows : std::uint8_t { kCalls, kLaunches, kBoxings, kStacks };
 
 struct EvidenceFormat {

@@ -24,8 +24,8 @@ KnownJob known_job(const Evidence& evidence);
 /// larger count, which is the later one. If the counts differ, adds a line to `notes`.
 void merge_evidence(Evidence& evidence, Evidence other, std::vector<OutsideText>& notes);
 
-/// Adds the positions of hosts, whose places are indices in `files`. Skips ranks that `evidence`
-/// does not have.
+/// Adds the positions of hosts. Their places are in `files`. Skips ranks that `evidence` does not
+/// have.
 void add_hosts(Evidence& evidence, const std::map<std::uint32_t, HostStanding>& hosts,
                const std::vector<OutsideText>& files);
 

@@ -196,7 +196,7 @@ std::map<EvidenceWriter::Ends, EvidenceWriter::BothEnds> EvidenceWriter::pending
   return result;
 }
 
-// Adds the missing matches of pending sends and recvs.
+// Adds the missing calls that match pending sends and recvs.
 void EvidenceWriter::add_missing_messages() {
   for (const auto& [key, both] : pending_messages()) {
     const auto& [group, source, target, coalesced] = key;

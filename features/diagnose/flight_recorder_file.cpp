@@ -27,8 +27,8 @@ constexpr const char* kHint =
     "dumps of the Flight Recorder are what PyTorch writes on a timeout (TORCH_FR_DUMP_TEMP_FILE), "
     "as JSON or pickled";
 
-// Limits of the tensors, dimensions and frames of an entry, and of the entries of a dump. They keep
-// a damaged file from filling memory.
+// Maximum numbers of tensors, dimensions and frames per entry, and of entries per dump. They keep a
+// damaged file from filling memory.
 constexpr std::size_t kMaxTensors = 4096;
 constexpr std::size_t kMaxDimensions = 64;
 constexpr std::size_t kMaxDumpFrames = 256;
@@ -528,9 +528,9 @@ void Merger::add_gaps(const FlightRecorderDump& dump) {
   }
 }
 
-// Adds the counters of `pg_status`, whose group ids are local to the process. Only entries map ids
-// to names. Ids and names both increase in creation order, so with equal numbers of ids and names,
-// the k-th id has the k-th name. This mapping is used if it agrees with all entries.
+// Adds the counters of `pg_status`. Its group ids are local to the process, and only entries map
+// ids to names. Ids and names both increase in creation order. So if there are equal numbers of ids
+// and names, the k-th id has the k-th name. Uses this mapping if it agrees with all entries.
 void Merger::add_status(const FlightRecorderDump& dump, models::RankEvidence& rank) {
   std::map<std::int64_t, std::string> name_of;
   for (const auto& entry : dump.entries) {

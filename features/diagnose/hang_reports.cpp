@@ -313,7 +313,7 @@ void HangReports::add_to(models::Evidence& evidence) const {
   add_fingerprints(evidence);
 }
 
-// Compares `[rank4]:`, a rank of the job, with the report's own number, a rank of its group.
+// Compares the job rank in `[rank4]:` with the report's own number, a rank of its group.
 void HangReports::check_numbers(const LogLine& line, std::optional<std::uint32_t> local) {
   if (line.rank && local && *line.rank != *local) numbered_by_ = line.rank;
 }

@@ -8,7 +8,7 @@
 
 namespace pipesim::viz {
 
-/// Returns one line per group of ranks at one position. Positions are lines of the script.
+/// Returns one line for the ranks at each position. Positions are lines of the script.
 std::string job_places_text(const models::Record& record,
                             const std::vector<models::RankPlace>& places);
 

@@ -164,7 +164,7 @@ class JobFinder {
   std::vector<std::uint32_t> groups_;
 };
 
-// Whether `entry` of the record has the operation of `call`. Dumps name a barrier by its
+// Whether `entry` of the record has the operation of `call`. Dumps record a barrier as an
 // all_reduce.
 bool JobFinder::fits(const RecordedCall& call, const RecordEntry& entry) {
   if (call.ops.empty() || call.coalesced) return true;

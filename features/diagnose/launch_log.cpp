@@ -277,7 +277,7 @@ void LogDiagnoser::find_waiting() {
       if (!members(rank, of.ops[op].name).empty()) result_.has_groups = true;
       if (auto waiting = waiting_in(rank, op)) own.push_back(std::move(*waiting));
     }
-    // The op whose launch blocks a thread comes first: it blocks the rank.
+    // Sorts the op whose launch blocks a thread first, because this op blocks the rank.
     std::stable_sort(own.begin(), own.end(),
                      [](const Waiting& a, const Waiting& b) { return a.open && !b.open; });
     waiting_.insert(waiting_.end(), own.begin(), own.end());
@@ -310,8 +310,8 @@ void LogDiagnoser::build_graph() {
         edges.push_back({i, at, std::move(needed)});
         continue;
       }
-      // The member counts as waiting for data, which logs do not show, unless it has launched the
-      // fewest iterations.
+      // Unless the member has launched the fewest iterations, it is assumed to wait for data, which
+      // logs do not show.
       const bool is_behind =
           std::find(result_.behind.begin(), result_.behind.end(), member) != result_.behind.end();
       if (is_behind) edges.push_back({i, count + member, std::nullopt});
@@ -389,8 +389,8 @@ void LogDiagnoser::decide() {
   result_.roots.assign(roots.begin(), roots.end());
 }
 
-// Converts the waits to evidence. A rank that neither waits nor is blamed waits for data, which its
-// log does not show; it counts as a rank without a log.
+// Converts the waits to evidence. A rank that neither waits nor is blamed is assumed to wait for
+// data. Its log does not show such a wait, so the rank counts as a rank without a log.
 void LogDiagnoser::add_evidence() {
   Evidence& evidence = result_.evidence;
   evidence.name = log_.name;

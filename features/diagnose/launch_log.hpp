@@ -1,5 +1,5 @@
-// Diagnosis from logs of all ranks with a line before and after each launch. Shows the position of
-// host threads, the iterations that each rank launched, and the waits in collectives.
+// Diagnoses logs of all ranks with a line before and after each launch. The diagnosis shows the
+// position of host threads, the iterations that each rank launched, and the waits in collectives.
 #pragma once
 
 #include <cstdint>
@@ -104,8 +104,8 @@ struct CountDifference {
 };
 
 /// Compares the log of a real hang with the end of a simulated run. The result is sorted by rank,
-/// then in scenario order; ops that only the log has come last. An empty result means that the log
-/// and the run agree.
+/// then in scenario order, with ops that only the log has at the end. An empty result means that
+/// the log and the run agree.
 std::vector<CountDifference> compare(const LaunchLog& log, const Explanation& simulated);
 
 }  // namespace pipesim::models

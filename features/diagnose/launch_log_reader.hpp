@@ -27,7 +27,7 @@ std::optional<std::uint32_t> rank_of_log(const std::string& path);
 /// from the file name.
 class LaunchLogReader {
  public:
-  /// Reads a file. Returns false, with an error, if it has no launch lines or their rank is
+  /// Reads a file. Returns false, with an error, if the file has no launch lines or their rank is
   /// unknown.
   bool read(const std::string& text, const std::string& path, models::Diagnostics& diagnostics);
 

@@ -91,7 +91,7 @@ std::string open_text(const LaunchLogReport& report, const TextOptions& options)
   return text;
 }
 
-// Lists the progress of the ranks; equal rows are merged.
+// Lists the progress of the ranks. Merges equal rows.
 std::string rounds_text(const LaunchLogReport& report, const TextOptions& options) {
   const models::LaunchLogDiagnosis& diagnosis = report.diagnosis;
   std::vector<std::string> header = {styled(options, ansi::kBold, "rank")};

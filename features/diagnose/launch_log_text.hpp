@@ -10,7 +10,7 @@
 
 namespace pipesim::viz {
 
-/// Contents of the report. The log and the diagnosis must outlive it.
+/// Contents of the report. The log and the diagnosis must outlive the report.
 struct LaunchLogReport {
   const models::LaunchLog& log;
   const models::LaunchLogDiagnosis& diagnosis;

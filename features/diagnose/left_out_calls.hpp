@@ -1,5 +1,5 @@
-// Calls that only some ranks of a group made, found by the lines of the user's program: numbers
-// alone show only that a rank is behind.
+// Finds calls that only some ranks of a group made, by the lines of the user's program. Numbers
+// alone show only that a rank lags.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace pipesim::models {
 
-/// Returns a sentence for each call that a rank left out, or made in addition, before the first
+/// Returns a sentence for each call that a rank omitted, or made in addition, before the first
 /// incomplete or mismatched collective of its group.
 std::vector<OutsideText> left_out_calls(const Evidence& evidence, const Diagnosis& diagnosis);
 

@@ -116,7 +116,7 @@ bool begins_record(std::string_view text) {
          text.find(" - ") != std::string_view::npos || text.starts_with("  ");
 }
 
-// Whether a line of the watchdog was broken and continues in the next line.
+// Whether `text` is a broken line of the watchdog that continues in the next line.
 bool is_open(const std::string& text) {
   if (text.find("Detected mismatch between collectives") != std::string::npos) {
     const bool begun = text.find("FingerPrint(") != std::string::npos;

@@ -1,5 +1,5 @@
-// Lines of a job's output, as users save and paste the output: with launcher labels, colors, and
-// long lines broken at the width of a terminal.
+// Reads lines of a job's output as users save and paste it: with launcher labels and colors, and
+// with long lines broken at the width of a terminal.
 #pragma once
 
 #include <algorithm>

@@ -7,7 +7,7 @@ namespace {
 
 using models::Operation;
 
-// The number of a call, and how many earlier calls share this number.
+// The number of a call, and the number of earlier calls that share it.
 using Number = std::pair<std::uint64_t, std::uint32_t>;
 using NumberedCalls = std::vector<std::pair<Number, const NcclCall*>>;
 

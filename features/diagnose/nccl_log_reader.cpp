@@ -118,7 +118,7 @@ void NcclLogReader::take_writer(const std::string& squeezed, Writer& writer) {
   const GroupMark mark = group_of(squeezed);
   writer.group = mark.name;
   writer.local = mark.rank ? mark.rank : number_after<std::uint32_t>(squeezed, "[rank");
-  // "[rank9]:" comes first and is not a rank of the group.
+  // Skips "[rank9]:" at the front, which is not a rank of the group.
   if (!mark.rank && writer.rank) {
     const std::size_t second = squeezed.find("[rank", squeezed.find("[rank") + 1);
     writer.local = second == std::string::npos
@@ -243,8 +243,8 @@ bool NcclLogReader::read(const std::string& text, models::Diagnostics& diagnosti
                             kind_of_error(line.text) == ErrorKind::kTimeout;
     const auto time = is_timeout ? time_of_day(line.text) : std::nullopt;
     if (time) first_timeout_ = std::min(first_timeout_.value_or(*time), *time);
-    // An Init COMPLETE line starts the calls of a communicator, and also counts as an
-    // initialization.
+    // An Init COMPLETE line counts as a call line, because it starts the calls of a communicator,
+    // and also as an initialization.
     if (is_call) take_init(line.text);
   });
   if (found > 0) return true;

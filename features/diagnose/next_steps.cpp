@@ -95,7 +95,7 @@ bool has_dumps(const models::Evidence& evidence) {
                      [](const auto& rank) { return rank.has_dump && rank.complete; });
 }
 
-// Returns the step for a rank whose host is at a known place.
+// Returns the next step for a rank whose host is at a known place.
 std::string host_step(std::uint32_t rank, const std::string& at) {
   if (at.starts_with("its data loader")) {
     return fmt::format(

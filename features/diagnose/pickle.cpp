@@ -241,7 +241,7 @@ std::uint32_t hexadecimal(std::string_view digits) {
   return code;
 }
 
-// Reads a string of protocol 0: 'it\'s'.
+// Reads a quoted string of protocol 0: 'it\'s'.
 std::string PickleReader::unquoted(std::string_view line) {
   const bool quoted = line.size() >= 2 && (line.front() == '\'' || line.front() == '"') &&
                       line.back() == line.front();

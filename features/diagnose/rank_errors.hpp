@@ -22,7 +22,7 @@ enum class ErrorKind : std::uint8_t {
   kLostPeer,  // a connection ended, or a wait was interrupted
 };
 
-/// Returns the kind of an error by its text.
+/// Classifies an error by its text.
 ErrorKind kind_of_error(std::string_view error);
 
 struct RankError {

@@ -118,7 +118,7 @@ class RasText {
 bool RasText::take_heading(std::string_view line) {
   constexpr std::string_view kCommunicators = "Communicators...";
   const bool begins = line.starts_with("NCCL version ");
-  // The next report of the file begins.
+  // Finishes the current report when the next one begins in the same file.
   if (begins || (line.starts_with(kCommunicators) && section_ > Section::kJob)) finish();
   if (begins || line.starts_with(kCommunicators)) known_ = true;
   constexpr std::array<std::pair<std::string_view, Section>, 3> kWhole = {{
@@ -536,8 +536,8 @@ class RasJob {
 RasJob::RasJob(const std::vector<RasReport>& reports, const models::KnownJob& known)
     : known_(known), ranks_(known.ranks) {
   for (const RasReport& report : reports) collect(report);
-  // If communicators that span the job number its processes differently, or if one of them
-  // contradicts other known facts, no communicator gives job ranks.
+  // No communicator gives job ranks if communicators that span the job number its processes
+  // differently, or if one of them contradicts other known facts.
   bool consistent = true;
   std::uint32_t most = 0;
   for (const RasReport& report : reports) {
@@ -718,7 +718,7 @@ void RasEvidence::add(const RasCommunicator& communicator, models::Operation ope
     of.has_dump = true;
     of.progress.push_back({group, it.count, -1, models::kUncounted, false, it.member->place});
     if (it.count == least) continue;
-    // A call that one member has not launched is done on no member.
+    // A call that one member has not launched is not done on any member.
     models::RecordedCall call;
     call.group = group;
     call.sequence = static_cast<std::uint64_t>(least + 1);

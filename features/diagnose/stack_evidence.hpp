@@ -1,4 +1,5 @@
-// Stacks of all ranks of a job that hangs: groups of ranks at one place, and the stragglers.
+// Diagnoses the stacks of all ranks of a job that hangs: finds groups of ranks at one place, and
+// the stragglers.
 #pragma once
 
 #include <cstdint>
@@ -45,8 +46,8 @@ struct StackGroup {
   bool active = false;  // whether the thread runs on some rank
   WaitPlace place = WaitPlace::kUnknown;
   OutsideText op;  // the frame that shows the wait: "all_reduce"
-  // Positions of other threads that may have what this thread waits for: "prefetch in load
-  // (a.py:3)"
+  // Positions of other threads that may hold a lock or a result that this thread waits for:
+  // "prefetch in load (a.py:3)"
   std::vector<OutsideText> others;
 };
 
@@ -67,12 +68,12 @@ struct StackDiagnosis {
   std::uint32_t ranks = 0;
   std::vector<OutsideText> notes;  // other facts: two threads of a rank in collectives at once
   /// For kStragglers: each waiting rank waits for each straggler, because stacks do not show which
-  /// ranks share a collective. Otherwise no waits are known.
+  /// ranks share a collective. For other verdicts, no waits are known.
   Explanation explanation;
   std::vector<Wait> waits;
 };
 
-/// Groups threads of one name by equal stacks. If a rank has a main thread, only this thread
+/// Groups threads with the same name by equal stacks. If a rank has a main thread, only this thread
 /// counts. If the main thread waits for another thread, a thread that waits for other ranks counts
 /// instead; in the backward pass, the thread that works counts.
 StackDiagnosis diagnose(const StackDumps& dumps);

@@ -38,7 +38,7 @@ std::string who_text(const StackReport& report, const std::vector<std::uint32_t>
                                   : text;
 }
 
-// Returns the next step for the user.
+// Returns the suggested next step.
 std::string next_step(const StackReport& report) {
   switch (report.diagnosis.verdict) {
     case StackVerdict::kStragglers:

@@ -10,7 +10,7 @@
 
 namespace pipesim::viz {
 
-/// Contents of the report. The diagnosis must outlive it.
+/// Contents of the report. The dumps and the diagnosis must outlive the report.
 struct StackReport {
   const models::StackDumps& dumps;
   const models::StackDiagnosis& diagnosis;

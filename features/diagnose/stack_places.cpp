@@ -286,7 +286,7 @@ std::string short_function(std::string_view name) {
     end = at;
     break;
   }
-  // A parenthesis within template arguments does not begin the parameters.
+  // A parenthesis within template arguments does not start the parameters.
   const std::string_view head = name.substr(0, end);
   const bool within =
       std::count(head.begin(), head.end(), '<') > std::count(head.begin(), head.end(), '>');

@@ -1,4 +1,4 @@
-// The wait that the frames of a stack show, and the line of the user's program.
+// Finds the wait and the line of the user's program that the frames of a stack show.
 #pragma once
 
 #include <cstdint>

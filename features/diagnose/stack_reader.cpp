@@ -460,7 +460,7 @@ void StackReader::name_by_files(const std::vector<std::size_t>& processes,
 }
 
 // Chooses the rank of each process by label, file name, known pid or option. Numbers the remaining
-// processes in order.
+// processes in their order.
 std::vector<std::uint32_t> StackReader::choose_ranks(const std::vector<std::size_t>& processes) {
   std::map<std::uint32_t, std::size_t> in_file;
   for (const std::size_t i : processes) ++in_file[processes_[i].file];

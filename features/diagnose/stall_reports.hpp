@@ -36,7 +36,7 @@ class StallReports {
     std::vector<models::OutsideText> tensors;
     models::EvidencePlace place;
   };
-  /// A rendezvous of XLA: its participants, and those that wait.
+  /// A rendezvous of XLA: its participants, and the participants that wait.
   struct Rendezvous {
     std::string kind;
     std::optional<std::uint64_t> id;

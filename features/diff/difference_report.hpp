@@ -46,7 +46,7 @@ std::string delta_of(std::int64_t before_ns, std::int64_t after_ns);
 /// Describes the first op at which the runs differ, and how; empty if they do not differ.
 std::vector<std::string> first_lines(const models::RunDifference& run);
 
-/// An op that runs a different number of times on the two sides; the numbers are equal on all
+/// An op that runs a different number of times on the two sides. The numbers are the same on all
 /// `ranks`.
 struct CountRow {
   std::string op;

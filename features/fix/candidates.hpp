@@ -51,8 +51,8 @@ struct HangingJob {
   const formats::ScenarioEdits& edits;
 };
 
-/// Passes candidates on to the search, and skips duplicates: candidates with the same sentence
-/// about the same steps.
+/// Passes candidates on to the search. Skips duplicates: candidates with the same description and
+/// the same steps.
 class CandidateSink {
  public:
   using Try = std::function<void(const Candidate&)>;

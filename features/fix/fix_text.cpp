@@ -55,7 +55,7 @@ std::string sure_text(const sim::Exploration& orders,
   return fmt::format("not proved, but no hang in {}", counted(orders.orders, "interleaving"));
 }
 
-// Describes a removed wait: "rank 0's BdstBuf#1 queued behind nccl-1998#3".
+// Describes a wait that a fix removes: "rank 0's BdstBuf#1 queued behind nccl-1998#3".
 std::string removed_wait_text(const models::Wait& wait) {
   return fmt::format("{} {}", phrase_of(wait.from), wait_text(wait));
 }

@@ -257,8 +257,8 @@ void ProgramEdits::add_wait(const Wait& wait, std::uint32_t number) {
   }
 }
 
-// Returns the calls for which the host can wait in step `at`, last call first; empty if `at` is no
-// host wait.
+// Returns the calls that the host can wait for in step `at`, last call first; empty if `at` is not
+// a host wait.
 std::vector<At> ProgramEdits::waited_for(const At& at) {
   const auto is_wait = [&](std::uint32_t step) {
     return sim::facts(job_.graph.actors[step].step->role).awaits_work;
@@ -822,7 +822,7 @@ void ProgramEdits::add_schedule() {
 }
 
 void ProgramEdits::run() {
-  // Starts with waits for the lowest rank: in a pair, the lower rank then receives first.
+  // Starts with the waits for the lowest rank, so that the lower rank of a pair receives first.
   std::vector<std::uint32_t> order(job_.explanation.cycle.size());
   std::iota(order.begin(), order.end(), 0u);
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {

@@ -19,11 +19,11 @@
 
 namespace pipesim::formats {
 
-/// Keys of a patch; nullopt: the scenario has no place for the edit, because the steps are
+/// Keys of a patch. nullopt: the scenario has no place for the edit, because the steps are
 /// generated or belong to different lists, or because a list depends on a parameter.
 using PatchKeys = std::optional<YamlNode>;
 
-/// Makes patches of one document. The places of steps are their places in that document.
+/// Makes patches of one document. Places of steps are places in this document.
 class ScenarioEdits {
  public:
   using Place = models::Place;
@@ -44,7 +44,8 @@ class ScenarioEdits {
   /// Merges two steps into one group, at the position of the second step if `at_second`, else of
   /// the first.
   PatchKeys batch(Place first, Place second, bool at_second) const;
-  /// Moves `step` before `other` or, if `behind`, after it, on the ranks `on` (empty: on all).
+  /// Moves `step` before `other` or, if `behind`, after `other`, on the ranks `on` (empty: on all
+  /// ranks).
   PatchKeys move(Place step, Place other, bool behind, const RankSet& on) const;
   /// Reorders several lists of steps: in each list, moves the given steps into the given order.
   PatchKeys reorder(const std::vector<std::vector<Place>>& lists) const;
@@ -56,8 +57,9 @@ class ScenarioEdits {
   PatchKeys everywhere(Place step, bool whole_block) const;
   /// Copies a step before or, if `behind`, after `next`, on the ranks `on`.
   PatchKeys copy(Place step, Place next, bool behind, const RankSet& on) const;
-  /// Adds the recv or send that matches `call`, which rank `peer` makes, with the same size and
-  /// type. Returns nullopt if the size or type depends on the rank.
+  /// Adds the recv or send that matches `call` of rank `peer`, with the same size and type, before
+  /// or, if `behind`, after `next`, on the ranks `on`. Returns nullopt if the size or type depends
+  /// on the rank.
   PatchKeys matching_call(Place call, std::uint32_t peer, Place next, bool behind,
                           const RankSet& on) const;
   /// Drops a step, or keeps it only on the ranks `left`.

@@ -1,10 +1,10 @@
 // Simulates a LogGOPS program with one queue ("line") per set of lanes. An op needs its cpu, and a
 // message also needs a nic on either side. Cpus and nics are `lanes`; each lane has the time at
 // which it becomes free. Ops that need the same lanes wait in one line, ordered by turn. A turn is
-// a number that an op gets when it becomes free to run, and a message when it leaves its sender. A
-// line is checked only when all its lanes are free, and only its first op: if the first op cannot
-// run, no later op can. So a rank with a million ops that wait for one cpu costs only a million
-// events, whereas retrying every op whenever the cpu is free would be quadratic.
+// a number. An op gets its turn when it becomes free to run; a message gets its turn when it leaves
+// its sender. A line is checked only when all its lanes are free, and only its first op: if the
+// first op cannot run, no later op can. So a rank with a million ops that wait for one cpu costs
+// only a million events, whereas retrying every op whenever the cpu is free would be quadratic.
 //
 // Events are ordered by (time, turn). There are three kinds of event: the check of a line, the post
 // of a recv, the arrival of a message. An event of a line whose turn or time has changed is stale
@@ -107,8 +107,8 @@ constexpr std::int64_t kMaxTime = std::numeric_limits<std::int64_t>::max();
 
 std::int64_t sum(std::int64_t a, std::int64_t b) { return a > kMaxTime - b ? kMaxTime : a + b; }
 
-// Returns base + (bytes - 1) * each. For 0 bytes, returns `each` less than for 1 byte, like
-// LogGOPSim, but at least 0.
+// Returns base + (bytes - 1) * each. For 0 bytes, like LogGOPSim, returns `each` less than for 1
+// byte, but at least 0.
 Duration with_bytes(std::int64_t base, std::uint64_t bytes, std::int64_t each) {
   if (bytes == 0) return {std::max<std::int64_t>(base - each, 0)};
   const bool fits = each == 0 || bytes - 1 <= static_cast<std::uint64_t>(kMaxTime / each);
@@ -327,7 +327,7 @@ void LogGopsRun::send(std::uint32_t op, Lanes lanes) {
   if (!is_rendezvous(op)) tell_end(op, end);
 }
 
-// Receives the message of `op` at its destination.
+// Receives the message of the send `op` at its destination.
 void LogGopsRun::receive(std::uint32_t op, Lanes lanes) {
   const LogGopsOp& what = program_.ops[op];
   const std::int64_t per_byte = per_byte_of_receive(parameters_, what.size);

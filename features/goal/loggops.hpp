@@ -21,7 +21,7 @@ namespace pipesim::sim {
 /// The kind of an op. The values define the order of ops that become free at one moment.
 enum class LogGopsKind : std::uint8_t { kSend, kReceive, kCalculate };
 
-/// The tag of a send or recv that matches any tag.
+/// The tag that matches any tag, for sends and recvs.
 inline constexpr std::uint32_t kAnyTag = 0xffffffff;
 
 struct LogGopsOp {

@@ -1,5 +1,5 @@
-// Explanations for runs of programs of sends, receives and calculations
-// (features/goal/loggops.hpp), in the form of the explanations of all other runs.
+// Explains runs of programs of sends, receives and calculations (features/goal/loggops.hpp), in the
+// form of the explanations of all other runs.
 #pragma once
 
 #include <functional>

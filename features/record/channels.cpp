@@ -119,7 +119,7 @@ void Channels::find_groups() {
     if (world == nullptr && group.ranks.size() == record_.ranks.size()) world = &group;
     Channel like;
     like.on_host = like.is_gloo = !group.under_nccl(rules_);
-    // A group with two backends has two communicators.
+    // The record lists a group with two backends twice; each half has its own communicator.
     const bool is_half = world != nullptr && &group != world && group.name == world->name &&
                          group.ranks == world->ranks && group.nccl != world->nccl;
     const bool is_world = &group == world || is_half;

@@ -70,7 +70,7 @@ class Channels {
   /// Describes the purpose of the channel for `rank`: "the world group", "messages with rank 1".
   std::string text(std::uint32_t channel, std::uint32_t rank) const;
 
-  /// Returns the channel of all ranks for the store. The first call adds this channel.
+  /// Returns the store's channel, whose list has all ranks. The first call adds this channel.
   std::uint32_t store();
 
   /// Adds a channel with the properties of `like`. If `name` is taken, appends a number.

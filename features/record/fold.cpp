@@ -32,7 +32,7 @@ class PartHashes {
     }
   }
 
-  /// Returns how often the `size` steps from `at` repeat, at least 1.
+  /// Returns the number of times that the `size` steps from `at` occur in a row, at least 1.
   std::size_t rounds(std::size_t at, std::size_t size) const {
     // All iterations are equal if the range without its last iteration equals the range without its
     // first.

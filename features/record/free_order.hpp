@@ -27,8 +27,8 @@ struct DroppedRecvs {
 
 DroppedRecvs dropped_recvs(const Record& record, RecordRules rules);
 
-/// Reports timed-out waits for gloo messages: after a timeout, gloo closes the rank's connections
-/// in the group. Each result is one sentence without its period.
+/// Reports timed-out waits for gloo sends and recvs: after such a timeout, gloo closes the rank's
+/// connections in the group. Each result is one sentence without its period.
 std::vector<std::string> closed_connections(const Record& record, RecordRules rules);
 
 /// Removes the sends that gloo may cancel. Returns the changed record.

@@ -74,7 +74,7 @@ struct HostStep {
   std::vector<HostCall> calls;
 };
 
-/// All programs. Equal steps share a number.
+/// The programs of all ranks. Equal steps share a number.
 struct HostPrograms {
   RecordRules rules = RecordRules::kOwn;
   bool device = false;  // whether devices run some of the calls, under NCCL's rules

@@ -194,7 +194,7 @@ std::string cut_values_text(const Record& record) {
   return text + " ('--limit " + std::to_string(largest / kKiB + 1) + "KiB' exchanges all)";
 }
 
-// Returns the name of the assumption that an entry makes; empty: none.
+// Returns the name of the assumption behind an entry; empty if there is none.
 std::string note_of(const Record& record, const RecordEntry& entry) {
   if (entry.any_source) return "any_source";
   return entry.kind == EntryKind::kNote ? record.texts[entry.text] : "";

@@ -789,7 +789,7 @@ bool RankReader::read_store(Fields& fields, RecordEntry& entry) {
 // ---------------------------------------------------------------------------------------------
 // The job
 
-// Reads the recording settings that messages mention; ignores all other settings.
+// Reads the recording settings that reports mention. Ignores all other settings.
 void read_settings(const YamlValue& settings, Record& record) {
   const auto number = [&](const char* key) {
     const auto found = settings.find(key);

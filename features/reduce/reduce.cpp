@@ -23,7 +23,7 @@ bool is_implied_wait(const ActorTemplate& actor) {
   return actor.step && actor.step->implied && actor.step->role != sim::Role::kCalls;
 }
 
-// Whether the block is a single step, which lists its ranks itself.
+// Whether the block is a single step; such a step lists its ranks itself.
 bool is_one_step(const ProgramStep& block) {
   return block.actor == kNoIndex && block.list.empty() && block.times == 1 &&
          block.block.size() == 1 && block.block.front().actor != kNoIndex;
@@ -326,7 +326,7 @@ bool Reducer::begin(TaskGraph graph, Diagnostics& diagnostics) {
   return true;
 }
 
-// Tries another value of a parameter; keeps the value only if the job shrinks.
+// Tries another value of a parameter. Keeps the value only if the job shrinks.
 bool Reducer::try_value(const std::string& name, std::int64_t value) {
   if (!may_go_on()) return false;
   ParameterValues values = result_.parameters;

@@ -1,5 +1,5 @@
-// Reduction of a hanging job to a smaller one with the same hang: for bug reports, and to
-// understand the hang. docs/how-to/reduce.md lists the steps.
+// Reduces a hanging job to a smaller one with the same hang, for bug reports and to understand the
+// hang. docs/how-to/reduce.md lists the steps.
 //
 // The method is delta debugging (A. Zeller, R. Hildebrandt: Simplifying and Isolating
 // Failure-Inducing Input, IEEE TSE 28(2), 2002). reduce removes half of the parts at a time, then

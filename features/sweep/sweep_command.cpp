@@ -50,7 +50,7 @@ struct Sweep {
   std::optional<std::string> output;  // file to which each run is appended when it ends
 };
 
-/// Outputs of the results: the format of standard output, and further files.
+/// The requested outputs: the format of standard output, and further files.
 struct ResultFiles {
   bool json = false;  // standard output has JSON instead of text
   std::optional<std::string> csv_path;

@@ -22,8 +22,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using models::CaseResult;
 
-// Schema of sweep files. It increases when a key changes its meaning or is removed; new keys need
-// no increase.
+// Schema of sweep files. Increases when a key changes its meaning or is removed, but not for new
+// keys.
 constexpr int kSweepSchema = 2;
 
 constexpr JsonKind kSweepKind = {"a sweep file", models::Code::kOwnFile,
@@ -168,7 +168,8 @@ class SweepReader {
 
   bool read_line(std::string_view line, std::uint32_t number) {
     const bool is_head = number == 1;
-    // Checks the checksum of the head last: a file of another kind or schema is not a damaged file.
+    // Checks the checksum of the head last, because a file of another kind or schema is not a
+    // damaged file.
     if (!is_head && !has_its_checksum(line)) return refuse_damaged(number);
     const std::optional<YamlDocument> document =
         read_json(line, kSweepKind, diagnostics_, {number, 1});

@@ -1,4 +1,4 @@
-// The runs of a sweep in a file: the sweep's inputs in the first line, then a line for each
+// A file with the runs of a sweep: the sweep's inputs in the first line, then a line for each
 // finished run. Runs are appended in the order in which they end. So an interrupted sweep can
 // resume, and parts made on different machines can be merged. docs/how-to/sweep.md has the details.
 #pragma once

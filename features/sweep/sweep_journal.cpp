@@ -75,7 +75,7 @@ bool SweepJournal::read(const formats::SweepHead& head, const models::SweepCases
   const std::string text = read_file(path_, std::cin, formats::kMaxSweepBytes);
   const std::string first = formats::sweep_head_line(head);
   std::size_t keep = 0;
-  // An unfinished first line is written again.
+  // Writes an unfinished first line again.
   const bool is_new =
       text.size() < first.size() && std::string_view(first).substr(0, text.size()) == text;
   if (!is_new) {

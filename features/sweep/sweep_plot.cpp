@@ -332,7 +332,7 @@ void SweepPlot::add_makespans() {
     add(kPlotLeft + kPlotWidth / 2, top + kPanelHeight / 2, "middle", "no run completes");
     return;
   }
-  // Starts the scale at 0, if the differences remain visible.
+  // Starts the scale at 0 if the differences remain visible.
   double least = static_cast<double>(all->least);
   double most = std::max(static_cast<double>(all->most), least + 1);
   if (least < most / 2) least = 0;

@@ -86,7 +86,7 @@ struct StatusWords {
   const char* colour;
 };
 
-// Words, indexed by TestStatus.
+// Words for each status, indexed by TestStatus.
 constexpr std::array<StatusWords, 6> kStatusWords = {{{"passed", "passed", "32"},
                                                       {"updated", "updated", "33;1"},
                                                       {"FAILED", "failed", "31;1"},
