@@ -237,7 +237,7 @@ class ScheduleParser {
   std::optional<std::pair<Action, Place>> new_word_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> backwards_;  // stage, micro-batch
   std::set<std::pair<std::uint32_t, std::uint32_t>> weights_;
-  std::vector<bool> is_bw_;  // by action, in file order: whether its word is BW
+  std::vector<bool> is_bw_;  // whether the word of each action is BW, in file order
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace pipesim::viz {
 struct Annotation {
   std::string file;
   std::uint32_t line = 0;    // from 1; 0: the whole file
-  std::uint32_t column = 0;  // from 1, in characters; 0 without a line
+  std::uint32_t column = 0;  // in characters, counted from 1; 0 without a line
   models::Severity severity = models::Severity::kError;
   std::string rule{};        // "buffer-stream", "E0903"
   std::string rule_title{};  // one line about the rule

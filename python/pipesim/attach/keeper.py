@@ -30,7 +30,7 @@ DEFAULT_BUDGET = 5.0  # percent of the time
 
 
 class Keeper(threading.Thread):
-    """The thread, which ends with the notes."""
+    """The thread of one rank. It ends when the rank stops taking notes."""
 
     def __init__(self, noting: Noting, path: Path) -> None:
         super().__init__(name="pipesim-attach", daemon=True)

@@ -55,10 +55,10 @@ class _Own(threading.local):
     """The state of the current thread."""
 
     def __init__(self) -> None:
-        self.inside = False  # in a noted call: calls inside it are torch's
+        self.inside = False  # whether the thread is in a noted call: nested calls are torch's
         self.poll: Optional[tuple[Any, int]] = None  # the last poll, and its position
         self.thread: Optional[Thread] = None
-        self.in_batch = False  # in batch_isend_irecv
+        self.in_batch = False  # whether the thread is in batch_isend_irecv
         self.coalesced_since = 0  # number of the thread's calls before _start_coalescing
 
 

@@ -63,7 +63,7 @@ class Asker:
     answers: tuple[str, ...]  # the usual one first
     about: str
     at: str
-    question: Optional[m.Question] = None  # not for a recv from any source
+    question: Optional[m.Question] = None  # a recv from any source has none
     late: bool = False  # the usual answer ends a wait
     negative: bool = False  # the only answer is "not yet"
     idle: bool = False  # asked and answered like this before, and nothing has happened since

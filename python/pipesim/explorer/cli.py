@@ -17,7 +17,7 @@ from pipesim.recorder.settings import Settings
 
 DEFAULT_RUNS = 1000
 DEFAULT_TIME = 300.0
-_SECONDS = 30.0  # without progress of a run
+_SECONDS = 30.0  # seconds without progress after which a run is given up
 
 
 def _kinds(words: str) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ class Limits:
     answers: Optional[int] = None  # unusual answers in a run
     runs: int = 1000
     seconds: float = 300.0
-    keep_going: bool = False  # after the first hang
+    keep_going: bool = False  # whether to explore further after the first hang
 
 
 @dataclasses.dataclass
@@ -51,7 +51,7 @@ class Found:
     number: int
     verdict: Verdict
     run: Run
-    orders: dict[int, str]  # by step: what it comes before
+    orders: dict[int, str]  # words for what a step precedes, by index of the step
 
     @property
     def steps(self) -> list[Step]:

@@ -92,8 +92,8 @@ class Lives:
         self.remembers = True  # whether nodes and processes of earlier runs are used
         self.diverged = False  # a rank said something else after the same replies
         self.slept = False  # a thread slept when its rank was assumed to wait
-        self.started = 0  # processes
-        self.said = 0  # nodes
+        self.started = 0  # number of processes started
+        self.said = 0  # number of nodes with messages
 
     def forget(self, folder: str) -> None:
         """Starts anew in another folder: the messages of a rank also depend on files."""

@@ -39,7 +39,7 @@ class Next:
     length: int
     number: int
     plan: Plan = dataclasses.field(compare=False)
-    orders: dict[int, str] = dataclasses.field(compare=False)  # by step: what it comes before
+    orders: dict[int, str] = dataclasses.field(compare=False)  # see Found.orders
 
 
 class Search:

@@ -26,7 +26,7 @@ from pipesim.why.traces import GroupKey, Trace, define_group
 # Sources of a difference after which one recording proves little.
 _CHANCE = ("each rank reads its own clock", "random", "the store", "the file system")
 _OTHER_RESULT = "what goes in is equal"
-_LEAST_SECONDS = 5.0  # without progress; the machine can be busier than in the traced run
+_LEAST_SECONDS = 5.0  # least timeout; the machine can be busier than in the traced run
 _VARIATIONS = 2  # further recordings, with other seeds and delays
 
 

@@ -13,8 +13,8 @@ from pipesim.live import server
 from pipesim.live.jobs import Rank
 from pipesim.live.processes import Processes
 
-# Handlers of the debug server whose answer is a dump without stacks. Dumps with stacks take the
-# lock of Python, and the first one of gloo imports much of torch: seconds in a job that hangs.
+# Handlers of the debug server whose answer is a dump without stacks. A dump with stacks takes
+# Python's lock. The first dump of gloo imports much of torch, which takes seconds if a job hangs.
 _DUMPS = ("dump_nccl_trace_json", "fr_trace_json")
 
 _DUMP_FILES = (

@@ -17,7 +17,7 @@ from pipesim.live.gone import GoneRank, gone_ranks
 from pipesim.live.jobs import Job, Rank
 from pipesim.live.processes import Processes
 
-SECONDS_BETWEEN_LOOKS = 1.0  # at processor times, and at NCCL's counts
+SECONDS_BETWEEN_LOOKS = 1.0  # looks at processor times and NCCL's counts
 ANSWER_SECONDS = 2.0
 _THREADS = 16
 

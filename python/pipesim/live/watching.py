@@ -22,7 +22,7 @@ _THREADS = 16
 class State(enum.Enum):
     """State of a watched job."""
 
-    UNKNOWN = "unknown"  # not seen long enough
+    UNKNOWN = "unknown"  # not enough looks at the job yet
     MOVES = "moves"
     WAITS = "waits"  # some ranks wait, and another one works
     HANGS = "hangs"

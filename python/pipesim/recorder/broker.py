@@ -457,7 +457,7 @@ class Broker:
         return True
 
     def _is_ordered(self, question: m.Question) -> bool:
-        """Whether the answer depends on which rank comes first, and is available: a pop waits for a
+        """Whether the answer is available, and depends on which rank comes first. A pop waits for a
         value."""
         if isinstance(question, m.Poll):
             return not question.forever

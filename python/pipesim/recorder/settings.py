@@ -37,7 +37,7 @@ class Settings:
     trace: Optional[tuple[str, ...]] = None  # trace the user's code, and these installed files
     edits: tuple[tuple[str, str], ...] = ()  # source text to run instead of files, by absolute path
     variation: int = 0  # other random seeds and, if not 0, delays before reads of a clock
-    # Kinds of free answers that the broker decides, for `pipesim explore`; None: all as they come.
+    # Kinds of free answers that the broker decides for `pipesim explore`; None: no exploration.
     explore: Optional[tuple[str, ...]] = None
     replay: tuple[tuple[str, str], ...] = ()  # the first answers: who is asked, and the answer
     folder: Optional[str] = None  # the folder in which the ranks run, if not that of the launcher
