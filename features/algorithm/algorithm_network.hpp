@@ -76,7 +76,7 @@ struct AlgoConnection {
   std::uint32_t channel = 0;
   std::uint32_t filled = kNoAlgoIndex;  // counter of messages sent
   std::uint32_t freed = kNoAlgoIndex;   // counter of messages taken
-  std::uint32_t sender = kNoAlgoIndex;  // block
+  std::uint32_t sender = kNoAlgoIndex;  // sending block
   std::uint32_t receiver = kNoAlgoIndex;
   std::vector<std::uint32_t> sent;      // sending steps, in order
   std::vector<std::uint32_t> received;  // receiving steps, in order

@@ -41,7 +41,7 @@ enum class AlgoVerdict : std::uint8_t {
 /// The words for a verdict.
 struct AlgoVerdictWords {
   AlgoVerdict kind;
-  std::string_view name;      // in reports
+  std::string_view name;      // the name in reports
   std::string_view headline;  // after the name of an algorithm, in a title
 };
 
@@ -99,7 +99,7 @@ struct WrongChunk {
   bool unwritten = false;           // whether a part of the chunk was never written
   std::vector<AlgoInput> missing;   // inputs that the sum lacks; all lists have at most 4 inputs
   std::vector<AlgoInput> foreign;   // inputs that do not belong in the sum
-  std::vector<AlgoInput> repeated;  // added more than once
+  std::vector<AlgoInput> repeated;  // inputs added more than once
   std::uint32_t expected = 0;       // number of inputs that the sum should have
 };
 
@@ -129,7 +129,7 @@ struct VerifyReport {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // Hangs
   AlgoAnswer hangs = AlgoAnswer::kNo;
   std::uint32_t slots = 0;                     // slots that the run used; 0: MSCCL++ has no slots
-  std::optional<std::uint32_t> slots_needed;   // minimum without a hang; nullopt: none
+  std::optional<std::uint32_t> slots_needed;   // fewest slots without a hang; nullopt: none
   std::optional<std::uint64_t> hangs_from;     // smallest message that hangs, in bytes
   std::uint64_t min_bytes = 0, max_bytes = 0;  // examined message sizes, in bytes
   bool range_declared = false;

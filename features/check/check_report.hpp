@@ -41,7 +41,7 @@ struct CheckView {
   bool by_buffers = false;         // whether the only checked reading relies on NCCL's buffers
   // Reason for an undecided answer; empty: the exploration decides.
   std::string undecided{};
-  bool needs_loaded_kernels = false;  // whether the proof needs loaded kernels
+  bool needs_loaded_kernels = false;  // whether a proof assumes loaded kernels
 };
 
 /// Returns the words for the combined answer of all readings: "runs by buffers".

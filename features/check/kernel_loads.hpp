@@ -16,7 +16,7 @@ namespace pipesim::models {
 /// The launches that load a kernel.
 enum class LoadsAt : std::uint8_t {
   kEachKernel,  // the first launch of each kernel on a rank
-  kEachPhase,   // the first launch of each phase on a rank; without phases, of each rank
+  kEachPhase,   // the first launch of each phase on a rank, or of the rank if it has no phases
 };
 
 /// Whether a program of `graph` has a step that loads a kernel, and loading is lazy.

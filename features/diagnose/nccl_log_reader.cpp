@@ -630,7 +630,7 @@ std::vector<models::OutsideText> NcclLogReader::notes() const {
 // Adds notes on errors of ranks, lost connections, and the first process end that the launcher saw.
 void NcclLogReader::add_notes_of_errors(std::vector<models::OutsideText>& notes) const {
   for (const auto& [rank, error] : own_errors()) {
-    if (first_dead() == rank) continue;  // it is named anyway
+    if (first_dead() == rank) continue;  // add_failures() reports this error
     notes.emplace_back(fmt::format("Rank {} raised an error of its own{}: {}", rank,
                                    error.went_on ? ", and went on" : "", error.text));
   }

@@ -27,7 +27,7 @@ using Edits = std::vector<Edit>;
 /// One run of the edited scenario.
 struct Trial {
   TaskGraph graph;
-  JobRun run;  // not explained yet
+  JobRun run;  // has an explanation only after explain_run()
   bool completes = false;
   std::int64_t time_ns = 0;
   std::optional<std::int64_t> memory;

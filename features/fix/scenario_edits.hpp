@@ -74,13 +74,13 @@ class ScenarioEdits {
   // A step in a list.
   struct Item {
     Path list;
-    std::size_t position = 0;  // from 1
+    std::size_t position = 0;  // counted from 1
     std::vector<YamlValue> items;
   };
   // Two steps of one list. Each can be alone in a block that is an item of the list.
   struct Pair {
     Path list;
-    std::size_t first = 0;  // positions in the list
+    std::size_t first = 0;  // positions of both steps in the list
     std::size_t second = 0;
     Path first_path;
     Path second_path;

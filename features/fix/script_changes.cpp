@@ -36,7 +36,7 @@ std::optional<RecordedScript> script_of_record(const std::string& record) {
     std::replace(path.begin(), path.end(), '.', '/');
     files = {path + ".py", path + "/__main__.py"};
   } else if (!name.ends_with(".py")) {
-    return std::nullopt;  // the record is of a function
+    return std::nullopt;  // a function was recorded, not a script
   }
   std::error_code error;
   for (const std::string& file : files) {

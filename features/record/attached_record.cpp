@@ -26,11 +26,11 @@ constexpr std::size_t kNone = ~std::size_t{0};
 // A line of the record that the rank's file will contain.
 struct Entry {
   const AttachedLine* of = nullptr;
-  std::int64_t number = 0;          // of a call or a step
-  std::int64_t work = 0;            // of a call
-  std::int64_t batch = 0;           // of a call; 0: none
-  std::int64_t source = -1;         // of a recv from any source
-  std::vector<std::int64_t> works;  // of a wait, a poll or a drop
+  std::int64_t number = 0;          // number of the call or step
+  std::int64_t work = 0;            // work of a call
+  std::int64_t batch = 0;           // batch of a call; 0: none
+  std::int64_t source = -1;         // source of a recv from any source
+  std::vector<std::int64_t> works;  // works of a wait, a poll or a drop
   bool sync = false;
   bool timed_out = false;
   bool dropped = false;

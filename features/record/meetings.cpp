@@ -32,7 +32,7 @@ Meetings meetings_of(const Record& record) {
 
 Meetings uneven_meetings_of(const Record& record) {
   struct Calls {
-    std::uint32_t place = kNotSaid;  // of the first call
+    std::uint32_t place = kNotSaid;  // place of the first call
     bool any = false;
     bool uneven = false;
   };

@@ -157,7 +157,7 @@ struct RecordStream {
 /// An answer that the environment gave and that can differ in another run: a comparison with a
 /// clock, a random number, a queue, the order of two accesses to a key or a file.
 struct FreeAnswer {
-  std::uint32_t kind = kNotSaid;  // in Record::texts
+  std::uint32_t kind = kNotSaid;  // its name, in Record::texts
   std::uint32_t path = kNotSaid;  // a file, in Record::texts; kNotSaid: not about a file
   bool writes = false;            // whether the rank changes the file
 };

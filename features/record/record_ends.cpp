@@ -240,7 +240,7 @@ std::set<std::pair<std::uint32_t, std::size_t>> unmatched_messages(const Record&
   std::set<std::tuple<std::uint32_t, std::int64_t, std::uint32_t>> from_any;
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     const std::vector<RecordEntry>& entries = record.ranks[rank].entries;
-    std::optional<std::set<std::int64_t>> waited;  // few records need it
+    std::optional<std::set<std::int64_t>> waited;  // computed at the first use
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const RecordEntry& entry = entries[i];
       const bool counts = entry.kind == EntryKind::kCall && !is_collective(entry.operation) &&
