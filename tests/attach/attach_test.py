@@ -25,6 +25,7 @@ import torch.distributed as dist
 from pipesim.recorder import launcher
 
 PIPESIM = ""
+BROADCAST = dist._broadcast_coalesced  # attach replaces the name
 
 
 def attached(body, folder, **environment):
@@ -119,6 +120,56 @@ def test_errors_of_attach_leave_the_job_alone(t):
     assert outcome.verdict == "complete", output
     assert output[0].count("pipesim attach: stopped") == 1, output
     assert t.check()["answer"] == "undecided"
+
+
+def test_calls_that_no_wrapper_sees(t):
+    """A call of which only torch's own count tells makes the record undecided: in the middle, or as
+    the last one."""
+
+    def body(rank, calls_after):
+        x = torch.ones(1)
+        dist.all_reduce(x)
+        BROADCAST(dist.group.WORLD, [x], 1024)
+        for _ in range(calls_after):
+            dist.all_reduce(x)
+
+    for calls_after in (0, 1):
+        outcome, output = t.run_job(lambda rank, n=calls_after: body(rank, n))
+        assert outcome.verdict == "complete", output
+        check = t.check()
+        assert check["answer"] == "undecided", check
+        assert "torch has counted more calls on group 0" in json.dumps(check), check
+
+
+def test_broadcasts_without_ddp(t):
+    """FSDP broadcasts buffers from C++, as DDP does."""
+
+    def body(rank):
+        dist._broadcast_coalesced(dist.group.WORLD, [torch.ones(1)], 1024)
+
+    outcome, output = t.run_job(body)
+    assert outcome.verdict == "complete", output
+    has_kernels = hasattr(dist.ProcessGroup, "unbox")
+    assert t.check()["answer"] == ("proved" if has_kernels else "undecided")
+
+
+def test_an_error_that_the_script_catches(t):
+    """A rank is in no call after an error in one."""
+
+    def body(rank):
+        x = torch.ones(1)
+        dist.all_reduce(x)
+        try:
+            dist.all_gather([torch.ones(3)] * 2, x)
+        except (RuntimeError, ValueError):
+            pass
+        from pipesim.attach import attached
+
+        assert not any(attached.notes.threads), list(attached.notes.threads)
+
+    outcome, output = t.run_job(body)
+    assert outcome.verdict == "complete", output
+    assert t.check()["answer"] == "proved"
 
 
 def test_a_job_that_is_killed(t):

@@ -1,7 +1,10 @@
 """Notes calls that C++ makes: functional collectives, and calls of DDP's reducer.
 
-Such calls pass the dispatcher. A Python kernel at the key BackendSelect notes a call, and
-redispatches it by `OpOverload.redispatch`, which releases the GIL. A kernel must never enter a
+From 2.14 on, torch calls a hook before each call of a group. The hook notes the calls of DDP's
+reducer; it does not say enough about those of functional collectives.
+
+Otherwise, such calls pass the dispatcher. A Python kernel at the key BackendSelect notes a call,
+and redispatches it by `OpOverload.redispatch`, which releases the GIL. A kernel must never enter a
 backend with the GIL held: gloo's worker holds gloo's mutex while it takes the GIL to destroy a
 finished work, so the process would deadlock.
 """
@@ -10,13 +13,17 @@ from __future__ import annotations
 
 import functools
 import sys
+import weakref
+from collections.abc import Mapping
 from typing import Any, Callable
 
 import torch
 import torch.distributed as dist
+import torch.distributed.distributed_c10d as c10d
 
-from pipesim.attach.calls import DESCRIBE, Call, Group, out_of_place, with_row_splits
+from pipesim.attach.calls import DESCRIBE, Call, Group, NotKnown, out_of_place, with_row_splits
 from pipesim.attach.noting import Noting
+from pipesim.recorder.replacing import replace
 
 # Functional ops. Their arguments begin with the input; the last one is the name of the group.
 _FUNCTIONAL = {
@@ -35,6 +42,17 @@ _FUNCTIONAL = {
     "broadcast_": "broadcast",
 }
 
+# Calls that a hook describes, by torch's name.
+_HOOKED = {
+    "ALLREDUCE": "all_reduce",
+    "BROADCAST": "broadcast",
+    "REDUCE": "reduce",
+    "ALLGATHER": "all_gather",
+    "REDUCE_SCATTER": "reduce_scatter",
+    "BARRIER": "barrier",
+}
+_HOOK_ID = 0x7069706573  # unlike those of other tools
+
 # Ops that DDP calls from C++, and the methods of ProcessGroup that they correspond to.
 _OF_REDUCER = {"allreduce_": "allreduce", "broadcast_": "broadcast", "allgather_": "allgather"}
 
@@ -46,6 +64,7 @@ class Kernels:
         self._noting = noting
         self._libraries: dict[str, Any] = {}
         self._has_reducer = False
+        self._hooked: list[weakref.ref[Any]] = []
 
     def install(self) -> None:
         """Installs the kernels of functional collectives. The kernels of the reducer follow with
@@ -59,6 +78,17 @@ class Kernels:
                 self._add(packet.default, functools.partial(self._functional, packet.default, op))
         self._add(torch.ops._c10d_functional.wait_tensor.default, self._wait_tensor)
         self._before_ddp(self._install_reducer)
+        self._before_broadcasts()
+
+    def _before_broadcasts(self) -> None:
+        """Installs the reducer's kernels for other modules that broadcast their parameters."""
+        original = dist._broadcast_coalesced
+
+        @functools.wraps(original)
+        def _broadcast_coalesced(*args: Any, **kwargs: Any) -> None:
+            self._call_native(self._install_reducer, original, args, kwargs)
+
+        replace("_broadcast_coalesced", (dist,), _broadcast_coalesced)
 
     def _install_nothing(self) -> None:
         """Notes, once DDP is used, that the record lacks calls of C++: the ops of this torch hide
@@ -72,18 +102,37 @@ class Kernels:
 
         @functools.wraps(original)
         def __init__(*args: Any, **kwargs: Any) -> None:
-            try:
-                action()
-            except Exception as error:
-                self._noting.fail(error)
-            original(*args, **kwargs)
+            self._call_native(action, original, args, kwargs)
 
         setattr(cls, "__init__", __init__)
+
+    def _call_native(
+        self, prepare: Callable[[], None], original: Any, args: Any, kwargs: Mapping[str, Any]
+    ) -> None:
+        """Calls a function of torch whose C++ waits for the calls that it makes."""
+        own = self._noting.own
+        try:
+            prepare()
+        except Exception as error:
+            self._noting.fail(error)
+        is_outer = not own.in_native
+        own.in_native = True
+        try:
+            original(*args, **kwargs)
+        finally:
+            if is_outer:
+                own.in_native = False
+                self._noting.leave()
 
     def _install_reducer(self) -> None:
         if self._has_reducer or not self._noting.active:
             return
         self._has_reducer = True
+        if hasattr(dist.ProcessGroup, "register_pre_hook"):
+            for pg in list(c10d._pg_map):
+                self._hook(pg)
+            self._noting.on_group = self._hook
+            return
         for name, method in _OF_REDUCER.items():
             op = getattr(torch.ops.c10d, name).default
             self._add(op, functools.partial(self._of_reducer, op, method))
@@ -96,8 +145,42 @@ class Kernels:
             self._libraries[namespace] = library
         library.impl(name, kernel, "BackendSelect", with_keyset=True)
 
+    def _hook(self, pg: Any) -> None:
+        pg.register_pre_hook(_HOOK_ID, functools.partial(self._before_call, pg.group_name))
+        self._hooked.append(weakref.ref(pg))
+
+    def _before_call(self, name: str, about: Any) -> None:
+        """The hook. C++ takes the GIL for it only, and makes the call afterwards."""
+        noting = self._noting
+        if noting.own.inside or not noting.active:
+            return
+        try:
+            op = _HOOKED.get(about.name.name)
+            tensors = about.input_tensors or about.output_tensors
+
+            def describe(group: Group, *_: Any) -> Call:
+                if op is None:
+                    raise NotKnown(f"{about.name.name} of a C++ caller")
+                if op == "barrier":
+                    return Call(op, 0, None)
+                root = group.ranks[about.root] if op in ("broadcast", "reduce") else None
+                return out_of_place(op, tensors, root)
+
+            known = noting.call(describe, name, (tensors,), sys._getframe(), native=True)
+            noting.expect(known)
+            if not noting.own.in_native:
+                noting.leave()
+        except Exception as error:
+            noting.fail(error)
+
     def remove(self) -> None:
-        """Removes the kernels, so that C++ does not call Python while the interpreter ends."""
+        """Removes kernels and hooks, so that C++ does not call Python while the interpreter ends:
+        torch 2.14 crashes in ~GroupRegistry if a hook is left."""
+        for reference in self._hooked:
+            pg = reference()
+            if pg is not None:
+                pg.unregister_pre_hook(_HOOK_ID)
+        self._hooked.clear()
         for library in self._libraries.values():
             library._destroy()
         self._libraries.clear()
@@ -115,6 +198,7 @@ class Kernels:
             raise
         finally:
             own.inside = False
+            self._noting.recount(known)
             if known is not None:
                 self._noting.leave()
         if keep and known is not None:

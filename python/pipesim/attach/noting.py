@@ -37,6 +37,11 @@ _BY_OTHERS = re.compile(
 )
 
 
+def by_others(error: BaseException) -> bool:
+    """Whether another rank has caused this error of a call."""
+    return _BY_OTHERS.search(str(error)) is not None
+
+
 class Thread:
     """A thread that has called. A thread that C++ started counts as the main thread, because it
     runs a backward of the main thread."""
@@ -59,7 +64,24 @@ class _Own(threading.local):
         self.poll: Optional[tuple[Any, int]] = None  # the last poll, and its position
         self.thread: Optional[Thread] = None
         self.in_batch = False  # whether the thread is in batch_isend_irecv
+        self.in_native = False  # whether it is in a function of torch whose C++ waits for its calls
         self.coalesced_since = 0  # number of the thread's calls before _start_coalescing
+
+
+class Counted:
+    """A group, and the number of its calls that torch has counted at the end of its last noted
+    call. Calls that torch counts in between are missing in the record."""
+
+    def __init__(self, pg: Any, group: Group) -> None:
+        self._pg = weakref.ref(pg)
+        self.group = group
+        # 1.13 sets a random number after it has made the group.
+        self.calls = None if torch.__version__.startswith("1.") else self.read()
+
+    def read(self) -> Optional[int]:
+        """Returns torch's number; None: the group is gone."""
+        pg = self._pg()
+        return None if pg is None else pg._get_sequence_number_for_group()
 
 
 class Known(NamedTuple):
@@ -70,6 +92,7 @@ class Known(NamedTuple):
     numbers: tuple[int, ...]  # numbers among the thread's calls; several for a coalesced Work
     is_message: bool
     group: Group
+    counted: Optional[Counted] = None
     waited: bool = False
 
 
@@ -84,6 +107,7 @@ class Noting:
         self.own = _Own()
         # Groups of each kind of device, by id() and by name of torch's group.
         self.groups: dict[Any, dict[str, Group]] = {}
+        self.counted: dict[Any, Counted] = {}  # by the same keys
         self.cost = [0, 0]  # nanoseconds, and number of calls, that were measured
         self._pid = os.getpid()
         self._main = threading.main_thread().ident
@@ -98,6 +122,7 @@ class Noting:
         self._noted: set[str] = set()
         self.notes: Any = None
         self.keeper: Any = None
+        self.on_group: Optional[Callable[[Any], None]] = None  # called with each new group
         self.at_end: list[Callable[[], None]] = []  # called before the interpreter ends
 
     # Beginning, end, and errors of attach
@@ -200,6 +225,8 @@ class Noting:
             end = {"end": "exited", "code": code} if code else {"end": "finished"}
         try:
             if self.active:
+                for counted in set(self.counted.values()):
+                    self._compare(counted)
                 self._put("E", self._main_thread, end, place)
                 self.active = False
                 self.keeper.end()
@@ -322,6 +349,74 @@ class Noting:
             self.fail(error)
             return None
 
+    def add_group(self, pg: Any, by_device: dict[str, Group]) -> None:
+        """Knows torch's group by its id() and its name."""
+        keys = {id(pg), getattr(pg, "group_name", "") or id(pg)}
+        try:
+            counted = Counted(pg, next(iter(by_device.values())))
+        except Exception:  # the backend does not count
+            counted = None
+        for key in keys:
+            self.groups[key] = by_device
+            if counted is not None:
+                self.counted[key] = counted
+        if self.on_group is not None:
+            try:
+                self.on_group(pg)
+            except Exception as error:
+                self.fail(error)
+
+    def remove_group(self, pg: Any) -> None:
+        """Forgets a group that is destroyed, because another one can get its id()."""
+        by_device = self.groups.get(id(pg))
+        counted = self.counted.get(id(pg))
+        if counted is not None:
+            self.compare(counted)
+        for key in [key for key, known in self.groups.items() if known is by_device]:
+            del self.groups[key]
+            self.counted.pop(key, None)
+
+    def compare(self, counted: Counted) -> None:
+        """Notes that the record is incomplete if torch has counted calls that were not noted."""
+        try:
+            if self.active:
+                self._compare(counted)
+        except Exception as error:
+            self.fail(error)
+
+    def _compare(self, counted: Counted) -> None:
+        calls = counted.read()
+        if calls is None or counted.calls is None or calls <= counted.calls:
+            return
+        # A call that another thread is making may be counted already. It is in `threads` before it
+        # is counted, and leaves after `counted.calls` includes it.
+        if (self._labels and any(self.notes.threads.tolist())) or calls <= counted.calls:
+            return
+        group = counted.group.name
+        self.incomplete(f"torch has counted more calls on group {group} than are noted")
+
+    def expect(self, known: Optional[Known]) -> None:
+        """Accepts that torch will count a call that C++ is about to make."""
+        if known is not None and known.counted is not None and known.counted.calls is not None:
+            known.counted.calls += 1
+
+    def accept(self, pg: Any) -> None:
+        """Accepts what torch has counted for a batch of this group."""
+        counted = self.counted.get(id(pg))
+        if counted is not None:
+            try:
+                counted.calls = counted.read()
+            except Exception as error:
+                self.fail(error)
+
+    def recount(self, known: Optional[Known]) -> None:
+        """Accepts what torch has counted since the call began."""
+        if known is not None and known.counted is not None:
+            try:
+                known.counted.calls = known.counted.read()
+            except Exception as error:
+                self.fail(error)
+
     def mark(self, entry: dict[str, Any], head: str = "E", stands: bool = False) -> None:
         """Notes an entry other than a call. With `stands`, the thread is in this entry until
         `leave`."""
@@ -382,6 +477,9 @@ class Noting:
         if group is None:
             group = by_device.get(device_of(arguments)) or next(iter(by_device.values()))
         thread = self.own.thread or self.thread()
+        counted = self.counted.get(key)
+        if counted is not None:
+            self._compare(counted)
         if self._dropped:
             self._note_dropped()
         call = describe(group, *arguments)
@@ -394,7 +492,7 @@ class Noting:
         thread.last = self.notes.add(number)
         self.notes.threads[thread.slot] = number
         is_message = call.peer is not None or call.any_source
-        return Known(None, thread, (thread.works,), is_message, group)
+        return Known(None, thread, (thread.works,), is_message, group, counted)
 
     def _define_call(
         self, key: Any, call: Call, group: Group, thread: Thread, place: Optional[Place]
@@ -526,9 +624,10 @@ class Noting:
         if not self.active:
             return
         try:
-            by_others = _BY_OTHERS.search(str(error)) is not None
-            why = "timeout" if has_timeout else "others" if by_others else "error"
-            self._put(f"R {why}", self.thread(), {}, None)
+            why = "timeout" if has_timeout else "others" if by_others(error) else "error"
+            thread = self.thread()
+            self._put(f"R {why}", thread, {}, None)
+            self.notes.threads[thread.slot] = 0
         except Exception as another:
             self.fail(another)
 

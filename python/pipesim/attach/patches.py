@@ -17,7 +17,7 @@ import torch.distributed.distributed_c10d as c10d
 
 from pipesim.attach.calls import DESCRIBE, Group
 from pipesim.attach.native import Kernels
-from pipesim.attach.noting import Noting
+from pipesim.attach.noting import Noting, by_others
 from pipesim.recorder.coverage import LOCAL
 from pipesim.recorder.replacing import after_each_step, replace
 
@@ -56,6 +56,8 @@ def _wrap_methods(noting: Noting) -> None:
         for name, original in list(vars(cls).items()):
             if name in DESCRIBE:
                 setattr(cls, name, _noted(noting, DESCRIBE[name], original))
+            elif name == "_set_sequence_number_for_group":
+                setattr(cls, name, _accepted(noting, original))
             elif callable(original) and not name.startswith("__") and name not in _QUIET:
                 if name not in ("_start_coalescing", "_end_coalescing"):
                     setattr(cls, name, _not_noted(noting, name, original))
@@ -78,6 +80,7 @@ def _noted(noting: Noting, describe: Callable[..., Any], original: Any) -> Any:
             raise
         finally:
             own.inside = False
+            noting.recount(known)
         noting.returned(known, work)
         return work
 
@@ -94,6 +97,17 @@ def _not_noted(noting: Noting, name: str, original: Any) -> Any:
         return original(self, *args, **kwargs)
 
     return _call
+
+
+def _accepted(noting: Noting, original: Any) -> Any:
+    """Wraps the method by which 1.13 sets the number of a new group's calls."""
+
+    @functools.wraps(original)
+    def _set_sequence_number_for_group(self: Any) -> None:
+        original(self)
+        noting.accept(self)
+
+    return _set_sequence_number_for_group
 
 
 def _wrap_works(noting: Noting) -> None:
@@ -241,7 +255,7 @@ def _wrap_groups(noting: Noting) -> None:
         noting.leave()
         pg = result[0] if isinstance(result, tuple) else result
         if made:
-            _add_group(noting, pg, made)
+            noting.add_group(pg, made)
         return result
 
     original_destroy = c10d.destroy_process_group
@@ -251,6 +265,8 @@ def _wrap_groups(noting: Noting) -> None:
         destroyed = group if group is not None else c10d.GroupMember.WORLD
         for each in noting.groups.get(id(destroyed), {}).values():
             noting.mark({"destroy": each.id}, stands=True)
+        for pg in list(c10d._pg_map) if destroyed is c10d.GroupMember.WORLD else [destroyed]:
+            noting.remove_group(pg)
         try:
             original_destroy(group)
         finally:
@@ -270,13 +286,6 @@ def _arguments(
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
     return bound.arguments
-
-
-def _add_group(noting: Noting, pg: Any, made: dict[str, Group]) -> None:
-    noting.groups[id(pg)] = made
-    name = getattr(pg, "group_name", None)
-    if name:
-        noting.groups[name] = made
 
 
 def _parent(group: Group, world: dict[str, Group]) -> dict[str, str]:
@@ -324,7 +333,7 @@ def _wrap_split(noting: Noting, world: dict[str, Group]) -> None:
         pg = original(*args, **kwargs)
         noting.leave()
         if pg is not None and made:
-            _add_group(noting, pg, made)
+            noting.add_group(pg, made)
         return pg
 
     replace("split_group", (c10d, dist), split_group)
@@ -356,11 +365,14 @@ def _wrap_batches(noting: Noting) -> None:
             noting.own.coalesced_since = noting.thread().works
             if not noting.own.in_batch:
                 noting.mark({}, "G begin")
-        return begin(self, *args)
+        result = begin(self, *args)
+        noting.accept(self)
+        return result
 
     @functools.wraps(end)
     def _end_coalescing(self: Any, *args: Any) -> Any:
         work = end(self, *args)
+        noting.accept(self)
         if noting.active:
             noting.coalesced(self, noting.own.coalesced_since, work)
             if not noting.own.in_batch:
@@ -382,12 +394,18 @@ def _wrap_training(noting: Noting) -> None:
         thread.depth += 1
         if thread.depth == 1:
             noting.mark({"backward": "begin"}, "B begin")
+        how = "end"
         try:
             original(*args, **kwargs)
+        except BaseException as error:
+            how = "stop"
+            if by_others(error):  # of a call that DDP's reducer waits for
+                noting.failed(error)
+            raise
         finally:
             thread.depth -= 1
-        if thread.depth == 0:
-            noting.mark({"backward": "end"}, "B end")
+            if thread.depth == 0:
+                noting.mark({"backward": "end"}, f"B {how}")
         return None
 
     replace("backward", (torch.autograd,), backward)
