@@ -106,7 +106,7 @@ class Hang:
 class Exploration:
     """The answer of `explore`. `left`: alternatives that were not run; `records`: number of
     different records, each checked; `failed`: reasons for which ranks failed; `bounds` and
-    `not_free`: limits of the answer."""
+    `not_free`: limits of the answer; `not_tried`: free answers for which the job is not covered."""
 
     answer: str  # "covered", "hang possible", "hang certain", "failed" or "not covered"
     hangs: tuple[Hang, ...]
@@ -116,6 +116,7 @@ class Exploration:
     records: int
     bounds: tuple[str, ...]
     not_free: tuple[str, ...]
+    not_tried: tuple[str, ...]
     text: str = dataclasses.field(repr=False)
 
     @property
@@ -311,6 +312,7 @@ def _exploration(answer: Mapping[str, Any]) -> Exploration:
         records=answer["records"],
         bounds=tuple(answer["bounds"]),
         not_free=tuple(answer["not_free"]),
+        not_tried=tuple(answer["not_tried"]),
         text=answer["text"],
     )
 

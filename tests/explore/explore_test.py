@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import sys
 import tempfile
 import time
@@ -10,6 +11,8 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "record"))
 from recordings import command  # isort: skip
 
+import more_patterns
+import numpy
 import patterns
 import serving
 import torch
@@ -17,6 +20,9 @@ import torch.distributed as dist
 from pipesim import explore
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+os.chdir(tempfile.mkdtemp())  # each run gets a copy of the folder, so an empty one is fast
 
 
 def of(pattern, fixed, **options):
@@ -75,6 +81,16 @@ class Patterns(unittest.TestCase):
         self.assertTrue(explore(serving.main, ranks=2, args=[True]).covered)
 
 
+    def test_more_patterns(self):
+        for pattern, options in more_patterns.PATTERNS.items():
+            with self.subTest(pattern=pattern.__name__):
+                found = of(pattern, False, **options)
+                self.assertIn(found.answer, ("hang possible", "hang certain"), found.text)
+                self.assertLessEqual(found.runs, 4)
+                fixed = of(pattern, True, **options)
+                self.assertTrue(fixed.covered, fixed.text)
+
+
 class Promises(unittest.TestCase):
     def test_a_rank_that_raises_is_not_covered(self):
         def job():
@@ -119,6 +135,40 @@ class Promises(unittest.TestCase):
 
         self.assertIn("values of calls above --limit", explore(job, ranks=2, limit=4).not_free)
         self.assertEqual((), tuple(x for x in explore(job, ranks=2).not_free if "--limit" in x))
+
+    def test_answers_that_are_not_tried_are_not_covered(self):
+        def generator():
+            return random.Random().random() < 0.5
+
+        def bits():
+            return random.getrandbits(1)
+
+        def array():
+            return numpy.random.rand(3).sum() < 1
+
+        def exchanged():
+            drawn = torch.rand(2)
+            dist.all_reduce(drawn)
+            return drawn.sum().item() < 1
+
+        def job(draw):
+            dist.init_process_group("gloo")
+            draw()
+            dist.barrier()
+
+        for draw in (generator, bits, array, exchanged):
+            found = explore(job, ranks=2, args=[draw])
+            self.assertEqual("not covered", found.answer, found.text)
+            self.assertIn("explore_test.py:", found.not_tried[0])
+
+    def test_a_copy_of_a_rank_draws_the_same_numbers(self):
+        def job():
+            dist.init_process_group("gloo")
+            dist.distributed_c10d._get_default_store().add("key", 1)
+            raise ValueError(f"{random.getrandbits(64)}")
+
+        failed = {explore(job, ranks=2, free=["stores"]).failed for _ in range(2)}
+        self.assertEqual(1, len(failed), failed)
 
     def test_what_the_user_leaves_out_is_not_free(self):
         found = of(patterns.poll_skip, False, free=["clocks"])

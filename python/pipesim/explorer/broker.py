@@ -22,12 +22,13 @@ from pipesim.recorder.tasks import Standing
 _MAX_NOT_YET = 2  # consecutive "not yet" answers of one kind that are tried one by one
 _LONG = 300  # length of the one longer series of "not yet" answers
 _MAX_LAPS = 3  # comparisons with a clock at one line that are free
+_MAX_JUMPS = 2  # readings of a clock at one line that can be much later
 _MAX_LAPS_IN_ALL = 30  # number of such comparisons after which the deadline has passed
 _MAX_IDLE = 30  # comparisons with a clock at one line while nothing happens, until time passes
 _MAX_IDLE_ROUNDS = 300
 
 _KINDS_OF_CHOICES = {
-    "clock": "clocks", "random": "random", "queue": "queues", "thread": "threads",
+    "clock": "clocks", "jump": "clocks", "random": "random", "queue": "queues", "thread": "threads",
     "file": "files", "data": "data", "fault": "faults",
 }  # fmt: skip
 _KINDS_OF_QUESTIONS: tuple[tuple[Any, str], ...] = (
@@ -125,6 +126,7 @@ class ExploringBroker(Broker):
         self.wrote = False  # a rank has changed a file
         self.stuck: dict[int, str] = {}  # line of each rank that waits forever
         self._texts: dict[tuple[int, int], str] = {}  # words for calls
+        self._random: set[tuple[int, Optional[int]]] = set()  # calls with random numbers
         self._arrivals: dict[Any, dict[int, Clock]] = collections.defaultdict(dict)
         self._results: dict[Any, Clock] = {}  # clocks after complete collectives
         self._sent: dict[tuple[int, int], Clock] = {}  # clocks of sends
@@ -137,6 +139,7 @@ class ExploringBroker(Broker):
         self._was_long: set[Any] = set()
         self._laps: collections.Counter[Any] = collections.Counter()
         self._lap_at: dict[Any, int] = {}
+        self._jumps: collections.Counter[Any] = collections.Counter()
         self._calls: collections.Counter[int] = collections.Counter()
         self._creators: dict[str, int] = {}  # by key: the step that has set it first
         self._version = 0  # counts what can change an answer
@@ -147,11 +150,13 @@ class ExploringBroker(Broker):
     def handle(self, rank: int, message: Any) -> None:
         self.order.event(rank, getattr(message, "now", 0.0))
         self.wrote |= getattr(message, "wrote", False)
-        if isinstance(message, m.Choice) and message.kind == "clock":
+        if isinstance(message, m.Choice) and message.kind in ("clock", "jump"):
             self._reads_clock.add(rank)
         if isinstance(message, (m.Collective, m.Send, m.Recv, m.End)):
             self._version += 1
             self._calls[rank] += 1
+        if getattr(message, "random", False):
+            self._random.add((rank, message.call))
         if isinstance(message, m.Send):
             self._texts[rank, message.call] = f"send to rank {message.peer}"
             self._access(rank, ("inbox", message.peer, message.channel), ADD, "send")
@@ -166,7 +171,19 @@ class ExploringBroker(Broker):
             self._arrivals[name][rank] = dict(self.order.clocks[rank])
         super().handle(rank, message)
 
+    def _outcome(self, rank: int, call: Optional[int]) -> Optional[m.Reply]:
+        reply = super()._outcome(rank, call)
+        if reply is not None and self._random:
+            meeting = self._meeting_of.get((rank, call or 0))
+            calls = {(rank, call)}
+            if meeting is not None:
+                calls = {(member, made.call) for member, made in meeting.calls.items()}
+            reply.random = not calls.isdisjoint(self._random)
+        return reply
+
     def _deliver(self, rank: int, call: int, source: int, send: m.Send) -> None:
+        if send.random:
+            self._random.add((rank, call))
         self._got[rank, call] = self._sent[source, send.call]
         super()._deliver(rank, call, source, send)
 
@@ -370,6 +387,8 @@ class ExploringBroker(Broker):
 
     def _answers(self, rank: int, question: m.Choice) -> tuple[str, ...]:
         place = (rank, question.at)
+        if question.bound and len(question.options) > 1:
+            self.bounds.add(question.bound)
         if question.kind == "clock":
             if self._laps[place] >= _MAX_LAPS:
                 self.bounds.add(
@@ -377,6 +396,9 @@ class ExploringBroker(Broker):
                     f"{_MAX_LAPS_IN_ALL}"
                 )
                 return question.options[int(self._laps[place] >= _MAX_LAPS_IN_ALL) :][:1]
+        elif question.kind == "jump":
+            if self._jumps[place] >= _MAX_JUMPS:
+                return question.options[:1]
         elif question.kind in ("queue", "thread"):
             if self._not_yet[place] >= _MAX_NOT_YET:
                 self.bounds.add(
@@ -469,6 +491,7 @@ class ExploringBroker(Broker):
         if question.kind == "clock" and self._lap_at.get(place) != self._calls[rank]:
             self._lap_at[place] = self._calls[rank]
             self._laps[place] += 1
+        self._jumps[place] += question.kind == "jump"
         if question.kind in ("queue", "thread"):
             is_usual = answer == question.options[0]
             self._not_yet[place] = 0 if is_usual else self._not_yet[place] + 1

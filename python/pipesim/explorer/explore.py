@@ -27,9 +27,10 @@ KINDS = (
 )  # fmt: skip
 MORE_KINDS = ("data", "faults")
 
-# Limits of a recording that an exploration shares, by the kind of their note.
-_NOTES = {
-    "cut_values": "values of calls above --limit",
+# Limits of a recording that an exploration shares, by the kind of their note. After those of the
+# second kind, nothing is claimed of the answers that were not tried.
+_NOTES = {"cut_values": "values of calls above --limit"}
+_GRAVE_NOTES = {
     "cut_read": "a value above --limit that the script reads",
     "running_threads": "threads that go on alone",
     "other": "calls past torch",
@@ -76,13 +77,15 @@ class Exploration:
     bounds: set[str] = dataclasses.field(default_factory=set)
     asked: dict[tuple[str, str], set[int]] = dataclasses.field(default_factory=dict)
     not_free: set[str] = dataclasses.field(default_factory=set)
+    not_tried: set[str] = dataclasses.field(default_factory=set)  # free answers, as they came
     interrupted: bool = False
 
     @property
     def is_covered(self) -> bool:
         """Whether all answers were tried, and each run was proved or ended as its answers say."""
         others = set(self.kinds_of_ends) - {PROVED, TORN_DOWN, "pruned"}
-        return not (self.left or others or self.interrupted or self.hangs) and self.runs > 0
+        is_open = self.left or others or self.interrupted or self.hangs or self.not_tried
+        return not is_open and self.runs > 0
 
 
 class Explorer:
@@ -158,6 +161,8 @@ class Explorer:
         if broker.pruned:
             result.kinds_of_ends["pruned"] += 1
             return
+        for end in broker.ends.values():
+            result.not_tried.update(end.not_tried)
         verdict = self.judge.judge(run)
         self.keys.add(self.judge.key(run))
         if broker.made_up:
@@ -219,7 +224,9 @@ class Explorer:
 
     def _note_limits(self) -> None:
         result = self.result
-        result.not_free |= {text for note, text in _NOTES.items() if note in self.judge.notes}
+        notes = self.judge.notes
+        result.not_free |= {text for note, text in _NOTES.items() if note in notes}
+        result.not_tried |= {text for note, text in _GRAVE_NOTES.items() if note in notes}
         if self._lives.diverged:
             result.kinds_of_ends[UNDECIDED] += 1
             result.not_free.add("the script does something else after the same answers")

@@ -13,15 +13,14 @@ from pipesim.explorer.explore import KINDS, MORE_KINDS, Exploration, Found
 from pipesim.explorer.judge import FAILED, TORN_DOWN, UNDECIDED
 from pipesim.recorder import messages as m
 from pipesim.recorder.cli import EXIT_INTERRUPTED
-from pipesim.recorder.free.clocks import PASSED
+from pipesim.recorder.free.clocks import LATER, PASSED
 from pipesim.recorder.report import ranks_text
 
 _WIDTH = 80
 
 # Answers that are never explored.
 _NEVER_FREE = (
-    "hash order, torch's and NumPy's random numbers, order of a rank's threads, datetime.now, "
-    "clocks and random numbers in tensors"
+    "hash order, order of a rank's threads, texts made of clocks"
 )
 
 _NAMES = {
@@ -75,6 +74,8 @@ def words(step: Step, before: str) -> str:
         return f"{subject} times out after {getattr(question, 'seconds', 0):g} s"
     if isinstance(question, m.Choice) and got == PASSED:
         return f"{asker.about} has passed on rank {asker.rank} ({asker.at})"
+    if got == LATER:
+        return f"{asker.about} is more than a year later on rank {asker.rank} ({asker.at})"
     if got == GO:
         other = step.askers.get(step.usual.who)
         later = "" if other is None else f" before rank {other.rank}'s {other.about} ({other.at})"
@@ -114,7 +115,8 @@ def _headline(result: Exploration, name: str) -> str:
             f"{name}  {stop} {_counted(result.runs, 'run')} with up to "
             f"{_counted(result.unusual, 'unusual answer')}   {ranks} ranks, {result.seconds:.1f} s"
         )
-    return f"{name}  NOT COVERED: no run hangs, but not all were decided   {ran}"
+    others = "not all answers were tried" if result.not_tried else "not all were decided"
+    return f"{name}  NOT COVERED: no run hangs, but {others}   {ran}"
 
 
 def _hang(found: Found) -> Iterator[str]:
@@ -172,6 +174,8 @@ def _basis(result: Exploration) -> Iterator[str]:
             )
     if result.left and not result.hangs:
         yield f"not run     {_counted(result.left, 'alternative')}"
+    for left_out in sorted(result.not_tried):
+        yield from _wrapped(left_out, "not tried   ")
     for bound in sorted(result.bounds):
         yield from _wrapped(bound, "bounds      ")
     left_out = [_NAMES[kind][1] for kind in (*KINDS, *MORE_KINDS) if kind not in result.kinds]
@@ -229,6 +233,7 @@ def to_json(result: Exploration, name: str) -> dict[str, Any]:
         "bounds": sorted(result.bounds),
         "not_free": [kind for kind in (*KINDS, *MORE_KINDS) if kind not in result.kinds]
         + sorted(result.not_free),
+        "not_tried": sorted(result.not_tried),
     }
 
 

@@ -44,6 +44,8 @@ def import_parts(slow: bool) -> None:
     import torch.utils.checkpoint
     import torch.utils.data
 
+    if "numpy" in sys.modules:  # torch has imported it; NumPy 2 imports this part when it is used
+        importlib.import_module("numpy.random")
     if int(torch.__version__.split(".")[0]) < 2:
         import torch.distributed.optim
     elif slow:

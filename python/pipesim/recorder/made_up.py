@@ -22,12 +22,12 @@ from pipesim.recorder.places import is_ours, is_result_used, is_users
 
 _MARK = "_pipesim_made_up"
 
-_READS = (
+READS = (
     "item tolist numpy __bool__ __int__ __float__ __index__ __complex__ __contains__ equal allclose "
     "is_nonzero nonzero __array__"
 ).split()
 
-_FOLLOWED = (
+FOLLOWED = (
     "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __and__ __or__ __invert__ __add__ __sub__ __mul__ "
     "__truediv__ __neg__ __getitem__ abs all any argmax argmin bool clone cpu detach double float "
     "int isfinite isinf isnan long max mean min sum to unbind"
@@ -61,9 +61,9 @@ class MadeUp:
 
     def _wrap(self) -> None:
         for holder in (torch.Tensor, torch):
-            for name in _READS:
+            for name in READS:
                 self._replace(holder, name, self._reading)
-            for name in _FOLLOWED:
+            for name in FOLLOWED:
                 self._replace(holder, name, self._following)
         for name in _OVERWRITE:
             self._replace(torch.Tensor, name, self._overwriting)

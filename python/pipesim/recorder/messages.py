@@ -52,6 +52,7 @@ class Collective:
     values: Parts = None
     alone: bool = False  # waits for no other rank: gloo, without elements
     size: Optional[int] = None  # bytes, if a receiver's buffer can be larger than the data
+    random: bool = False  # an exploration: its values are random numbers
 
 
 @dataclasses.dataclass
@@ -60,6 +61,7 @@ class Send:
     channel: tuple[Any, ...]  # the group and, under gloo, the tag
     peer: int
     values: Parts
+    random: bool = False
 
 
 @dataclasses.dataclass
@@ -122,13 +124,15 @@ class Turn(Question):
 class Choice(Question):
     """A question that only an exploration asks: which of the options is the answer? The first is
     the usual one. `late`: the last option ends a wait. `objects`: the names that the answer depends
-    on or changes, each with "read", "write" or "add" (to a folder)."""
+    on or changes, each with "read", "write" or "add" (to a folder). `bound`: other answers that the
+    options leave out, for the report."""
 
     kind: str
     about: str
     options: tuple[str, ...]
     late: bool = False
     objects: tuple[tuple[Any, str], ...] = ()
+    bound: str = ""
 
 
 @dataclasses.dataclass
@@ -160,6 +164,7 @@ class End:
     lines: bytes = b""  # the rank's file, if it is kept in memory
     is_answer: bool = False  # the exception is an explored answer, e.g. that a wait timed out
     wrote: bool = False  # an exploration: the rank has changed a file
+    not_tried: tuple[str, ...] = ()  # an exploration: free answers that were taken as they came
 
 
 @dataclasses.dataclass
@@ -168,7 +173,7 @@ class Reply:
 
     `cut`: reason why the record ends here. `running`: the record is cut although another thread of
     the rank may continue. `made_up`: nothing can be delivered, so the rank makes up a value.
-    `late`: the timeout of the wait has expired."""
+    `late`: the timeout of the wait has expired. `random`: the value is made of random numbers."""
 
     thread: tuple[int, ...] = ()
     value: Any = None
@@ -178,6 +183,7 @@ class Reply:
     running: bool = False
     late: bool = False
     now: float = 0.0  # time that the rank's virtual clock has reached at least
+    random: bool = False
 
 
 @dataclasses.dataclass

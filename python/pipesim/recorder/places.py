@@ -92,6 +92,11 @@ def is_users(frame: Optional[FrameType]) -> bool:
     return frame is not None and _is_shown(frame.f_code.co_filename)
 
 
+def is_users_file(filename: str) -> bool:
+    """Whether the file is the user's own, and in no installed package."""
+    return _is_shown(filename) and not is_installed(filename)
+
+
 def is_ours(frame: FrameType) -> bool:
     """Whether the frame runs code of the recorder."""
     return frame.f_code.co_filename.startswith(_PACKAGE)

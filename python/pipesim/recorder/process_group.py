@@ -556,7 +556,7 @@ class RecordingGroup(dist.ProcessGroup):
                     reduce,
                     types,
                     splits,
-                    recorder.carried(inputs, given),
+                    recorder.carried(inputs, given, op != "broadcast" or root == self._index),
                     alone=self._is_gloo() and given == 0 and op in _ALONE_WITHOUT_ELEMENTS,
                     size=given if gloo_sizes else None,
                 )

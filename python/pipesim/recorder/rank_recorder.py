@@ -6,6 +6,7 @@ import contextlib
 import multiprocessing
 import os
 import pickle
+import random
 import signal
 import sys
 import threading
@@ -123,6 +124,7 @@ class RankRecorder:
         self._destroyed: list[tuple[Any, Group, Entry]] = []
         self.store_client = locks.Use()  # client of the job's store
         self.spins = Spins()
+        self._carries_random = False  # the call that is being made hands over random numbers
         self.free = FreeAnswers(self)
         self._made_up = MadeUp(self._note_read)
         self._read_at: set[Optional[Place]] = set()  # places that have read made-up values
@@ -336,6 +338,8 @@ class RankRecorder:
             call, work = self._calls, self._works
             entry["n"] = self.number(group.id, "message" if is_message else "collective")
             handed_over = message(call, entry["n"]) if self.settings.values == "real" else None
+            if handed_over is not None:
+                handed_over.random, self._carries_random = self._carries_random, False
             entry["after"] = threads.count_call() or None
             hold = device or "any" in entry
             entry = self.add({**entry, "w": work, "batch": self.batch}, hold=hold)
@@ -694,6 +698,8 @@ class RankRecorder:
             self._made_up.mark(pending.tensors, pending.entry["bytes"])
         elif pending.entry["call"] != "send":
             self._made_up.clear(pending.tensors)
+        if pending.entry["call"] != "send":
+            self.free.draws.receive(pending.tensors, reply.random)
         if reply.source >= 0 and "any" in pending.entry:
             pending.entry["peer"] = reply.source
         self.file.release(pending.entry)
@@ -722,14 +728,18 @@ class RankRecorder:
                 self._read_at.add(place)
                 self.file.add({"note": "cut_read", "bytes": size}, place)
 
-    def carried(self, parts: Sequence[Sequence[torch.Tensor]], size: int) -> m.Parts:
+    def carried(
+        self, parts: Sequence[Sequence[torch.Tensor]], size: int, gives: bool = True
+    ) -> m.Parts:
         """Returns the values of each part, or None if `size`, their total size, exceeds the limit:
         control flow depends on small values. Objects are always carried, because made-up bytes
-        cannot be unpickled."""
+        cannot be unpickled. `gives`: other ranks get these values."""
         if size > self.settings.limit and not is_object_call(sys._getframe(1)):
             limit = self.settings.limit
             self.note("cut_values", f"results of more than {limit} bytes were made up (--limit)")
             return None
+        for part in parts if gives else ():
+            self._carries_random |= self.free.draws.is_random(part)
         return [values.read(part) for part in parts]
 
     # Store
@@ -930,12 +940,14 @@ class RankRecorder:
         pipe = Connection(reduction.recv_handle(self._connection))
         file = self.file.copy_memory()
         self._copies = [pid for pid in self._copies if os.waitpid(pid, os.WNOHANG) == (0, 0)]
+        state = random.getstate()
         pid = os.fork()
         if pid:
             pipe.close()
             os.close(file)
             self._copies.append(pid)
             return
+        random.setstate(state)  # Python gives the child of a fork another seed
         self._connection.close()
         self._connection, self._copies, self.pid = pipe, [], os.getpid()
         self.file.attach(file)

@@ -1,24 +1,31 @@
 """Free answers: answers of the environment to the script that can differ in another run.
 
 Polls, orders of store calls and recvs from any source pass through the recorder anyway. The modules
-of this package replace the functions that give the other free answers: `clocks`, `chance`,
+of this package replace the functions that give the other free answers: `clocks`, `dates`, `chance`,
 `background` (queues, threads, futures), `files`, `failures` (data that ends, calls that fail). A
 recording notes each free answer; an exploration (`pipesim.explore`) asks the broker for it.
 """
 
 from __future__ import annotations
 
+import builtins
+import datetime
 import os
+import random
 import sys
 import threading
-from types import FrameType
+import time
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any, Optional
 
+import torch
+
 from pipesim.recorder import messages as m
-from pipesim.recorder.places import Place, is_users
+from pipesim.recorder.places import Place, is_users, is_users_file
 
 if TYPE_CHECKING:
     from pipesim.recorder.free.clocks import VirtualClock
+    from pipesim.recorder.free.draws import TensorDraws
     from pipesim.recorder.rank_recorder import RankRecorder
 
 
@@ -26,6 +33,7 @@ class FreeAnswers:
     """The free answers of one rank."""
 
     clock: VirtualClock
+    draws: TensorDraws
 
     def __init__(self, recorder: RankRecorder) -> None:
         self._recorder = recorder
@@ -33,6 +41,7 @@ class FreeAnswers:
         self.kinds = frozenset(recorder.settings.explore or ())
         self.made: list[BaseException] = []  # exceptions that are explored answers
         self.wrote = False  # the rank has changed a file
+        self.left_out: set[str] = set()  # free answers that an exploration takes as they come
         self._noted: set[tuple[str, str, Optional[Place]]] = set()
 
     def is_free(self, caller: FrameType) -> bool:
@@ -60,8 +69,18 @@ class FreeAnswers:
         option continues a sentence that begins with `about`."""
         got = str(self._recorder.ask(m.Choice(kind, about, options, **more)).value)
         if len(options) > 1:
+            kind = "clock" if kind == "jump" else kind
             self._recorder.add({"ask": kind, "about": about, "got": got, "of": list(options)})
         return got
+
+    def leave_out(self, kind: str, about: str) -> None:
+        """Notes an answer that is taken as it comes, also in an exploration, which then claims
+        nothing of the others."""
+        if not self.explores:
+            self.note(kind, about)
+            return
+        place = self._recorder.place()
+        self.left_out.add(f"{about} ({place.at})" if place is not None else about)
 
     def as_answer(self, error: Exception) -> Exception:
         """Marks an exception that is an answer of an exploration."""
@@ -75,15 +94,43 @@ class FreeAnswers:
         while error is not None and not any(error is made for made in self.made):
             error = error.__cause__ or error.__context__
         end.is_answer, end.wrote = error is not None, self.wrote
+        end.not_tried = tuple(sorted(self.left_out))
         return end
 
 
 def install(free: FreeAnswers) -> None:
     """Replaces the functions that give free answers, in the process of a rank."""
-    from pipesim.recorder.free import background, chance, clocks, failures, files
+    numpy = sys.modules.get("numpy")
+    of_numpy = () if numpy is None else (numpy, numpy.random)
+    changed = (builtins, datetime, os, os.path, random, time, torch, *of_numpy)
+    before = [dict(vars(module)) for module in changed]
+    _replace_all(free)
+    replaced: dict[int, Any] = {}
+    for module, names in zip(changed, before):
+        for name, old in names.items():
+            now = vars(module).get(name)
+            while now is not old and old is not None:
+                replaced[id(old)] = now
+                old = getattr(old, "__wrapped__", None)  # `spins` has replaced clocks already
+    for module in list(sys.modules.values()):
+        if is_users_file(getattr(module, "__file__", None) or "<"):
+            _rebind(module, replaced)
+
+
+def _rebind(module: ModuleType, replaced: dict[int, Any]) -> None:
+    """Replaces the functions that a module has imported by name."""
+    for name, value in list(vars(module).items()):
+        if id(value) in replaced:
+            setattr(module, name, replaced[id(value)])
+
+
+def _replace_all(free: FreeAnswers) -> None:
+    from pipesim.recorder.free import background, chance, clocks, dates, draws, failures, files
 
     clocks.install(free)
+    dates.install(free)
     chance.install(free)
+    free.draws = draws.install(free)
     background.install(free)
     files.install(free)
     if free.asks("data"):

@@ -48,7 +48,7 @@ def _replace_queues(free: FreeAnswers) -> None:
             free.note("queue", about)
             return get(self, timeout is not None, timeout)
         if not can_get(self, about):
-            free.clock.now += float(timeout or 0.0)
+            free.clock.now += timeout or 0.0
             raise queue.Empty
         return get(self, True, _SECONDS)
 

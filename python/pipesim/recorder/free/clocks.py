@@ -3,26 +3,51 @@
 A reading is a number that knows how it depends on the readings of the rank's clock. A comparison is
 a free answer if a longer wait before the reading would change its result. In an exploration, the
 clock is virtual: it moves when the script sleeps, when a wait times out, and when a comparison is
-answered as after a wait.
+answered as after a wait. A number that leaves Python, for a tensor, an integer or another rank,
+is no longer followed: there, the clock can be much later.
 """
 
 from __future__ import annotations
 
+import functools
+import math
 import operator
 import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import torch
+
+from pipesim.recorder.free.lines import users_frame
+
 if TYPE_CHECKING:
     from pipesim.recorder.free import FreeAnswers
 
 NOT_REACHED, PASSED = "is not reached", "has passed"
 
+AS_READ, LATER = "is as it was read", "is more than a year later"
+
 # The virtual clocks begin at these values, in seconds; all ranks' clocks agree.
-_BEGINS = {"time": 1.6e9, "monotonic": 1e5, "perf_counter": 1e5}
+_BEGINS = {
+    "time": 1.6e9, "monotonic": 1e5, "perf_counter": 1e5, "process_time": 1.0, "thread_time": 1.0,
+}  # fmt: skip
+JUMP = 400 * 86400.0 + 11 * 3600.0 + 37 * 60.0  # seconds; changes every part of a date
+_JUMPS = (
+    "a clock that becomes a tensor, an integer or a date is as read, or a year later, in the first "
+    "two readings at its line"
+)
+
+# Functions of torch and methods of tensors that take a number as it is.
+_TAKERS = "tensor as_tensor full full_like scalar_tensor add sub mul div lt le gt ge".split()
+_METHODS = (
+    "fill_ new_tensor new_full __setitem__ add add_ sub sub_ mul mul_ div div_ lt le gt ge __add__ "
+    "__radd__ __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ "
+    "__rtruediv__ __lt__ __le__ __gt__ __ge__"
+).split()
 _NANOSECONDS = 1_000_000_000
 _TICK = 1e-6  # seconds between two readings
+_MAX_LIST = 1000  # items of a list in which clocks are looked for
 _MARGIN = 1e-3  # seconds by which a wait passes a deadline
 
 
@@ -35,6 +60,17 @@ class VirtualClock:
         self.readings = 0  # number of the latest reading
         self.delays: list[tuple[int, float]] = []  # waits before a reading: its number, seconds
         self.compared = 0  # number of the latest reading that has been compared
+        self.originals: dict[str, Callable[[], Any]] = {}
+
+    def read(self, name: str, unit: int = 1) -> Any:
+        """Returns a reading of the clock `name` of `time`."""
+        self.readings += 1
+        if self.free.explores:
+            self.now += _TICK
+            value = (_BEGINS[name] + self.now) * unit
+        else:
+            value = self.originals[name if unit == 1 else f"{name}_ns"]()
+        return _make(value if unit == 1 else int(value), self, {self.readings: float(unit)})
 
     def delay(self, reading: int, seconds: float) -> None:
         """Adds a wait before an earlier reading."""
@@ -50,8 +86,41 @@ class _ClockNumber:
     seen: int  # number of delays that the value contains
 
     def __reduce__(self) -> Any:
-        plain = _plain(self)
+        plain = taken(self)
         return type(plain), (plain,)
+
+    def __int__(self) -> int:
+        return int(taken(self))
+
+    def __float__(self) -> float:
+        return float(taken(self))
+
+    def __trunc__(self) -> int:
+        return int(taken(self))
+
+    def __floor__(self) -> int:
+        return math.floor(taken(self))
+
+    def __ceil__(self) -> int:
+        return math.ceil(taken(self))
+
+    def __round__(self, digits: Any = None) -> Any:
+        return round(taken(self), digits)
+
+    def __mod__(self, other: Any) -> Any:
+        return taken(self) % other
+
+    def __divmod__(self, other: Any) -> Any:
+        return divmod(taken(self), other)
+
+    def __pow__(self, other: Any) -> Any:
+        return taken(self) ** other
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return other / taken(self)
+
+    def __abs__(self) -> Any:
+        return self if _plain(self) >= 0 else -self
 
     def __lt__(self, other: Any) -> Any:
         return _compare(self, other, operator.lt)
@@ -75,7 +144,31 @@ class ClockInt(_ClockNumber, int):
 
 
 def _plain(value: Any) -> Any:
-    return float(value) if isinstance(value, ClockFloat) else int(value)
+    return float.__float__(value) if isinstance(value, ClockFloat) else int.__int__(value)
+
+
+def taken(value: _ClockNumber) -> Any:
+    """Returns a number that the caller uses in a way that is not followed. In an exploration, the
+    clock can be much later."""
+    clock, reading = value.clock, max(value.terms)
+    if reading >= clock.compared and clock.free.asks("clocks"):
+        frame = users_frame(sys._getframe(1))
+        if frame is not None and clock.free.is_free(frame):
+            clock.compared = reading
+            options = (AS_READ, LATER)
+            if clock.free.choose("jump", "the clock", options, bound=_JUMPS) == LATER:
+                clock.delay(reading, JUMP)
+    return _current(value)
+
+
+def taken_in(value: Any) -> Any:
+    """Returns a value whose numbers of clocks, also in lists, are used in a way that is not
+    followed."""
+    if isinstance(value, _ClockNumber):
+        return taken(value)
+    if type(value) in (list, tuple) and len(value) < _MAX_LIST:
+        return type(value)(map(taken_in, value))
+    return value
 
 
 def _make(value: Any, clock: VirtualClock, terms: dict[int, float]) -> Any:
@@ -199,28 +292,24 @@ def _ask(
 def install(free: FreeAnswers) -> None:
     clock = VirtualClock(free)
     free.clock = clock
-    for name, begin in _BEGINS.items():
-        _replace(clock, name, begin, 1)
-        _replace(clock, f"{name}_ns", begin, _NANOSECONDS)
+    for name in _BEGINS:
+        _replace(clock, name, 1)
+        _replace(clock, name, _NANOSECONDS)
     if free.explores:
         _replace_sleep(clock)
+    if free.asks("clocks"):
+        _watch_tensors()
 
 
-def _replace(clock: VirtualClock, name: str, begin: float, unit: int) -> None:
-    original = getattr(time, name)
+def _replace(clock: VirtualClock, name: str, unit: int) -> None:
+    whole = name if unit == 1 else f"{name}_ns"
+    original = clock.originals[whole] = getattr(time, whole)
 
     def read() -> Any:
-        if not clock.free.is_free(sys._getframe(1)):
-            return original()
-        clock.readings += 1
-        value = original()
-        if clock.free.explores:
-            clock.now += _TICK
-            value = type(value)((begin + clock.now) * unit)
-        return _make(value, clock, {clock.readings: float(unit)})
+        return clock.read(name, unit) if clock.free.is_free(sys._getframe(1)) else original()
 
-    read.__name__ = name
-    setattr(time, name, read)
+    read.__name__ = whole
+    setattr(time, whole, read)
 
 
 def _replace_sleep(clock: VirtualClock) -> None:
@@ -230,6 +319,29 @@ def _replace_sleep(clock: VirtualClock) -> None:
         if not clock.free.is_free(sys._getframe(1)):
             original(seconds)
         else:
-            clock.now += float(seconds)
+            clock.now += float(_current(seconds))
 
     setattr(time, "sleep", sleep)
+
+
+def _watch_tensors() -> None:
+    """Looks for numbers of clocks in the arguments of functions that take them as they are."""
+
+    def watch(owner: Any, name: str) -> None:
+        original = getattr(owner, name)
+
+        @functools.wraps(original)
+        def take(*args: Any, **kwargs: Any) -> Any:
+            kwargs = {key: taken_in(value) for key, value in kwargs.items()}
+            return original(*map(taken_in, args), **kwargs)
+
+        setattr(owner, name, take)
+
+    for name in _TAKERS:
+        watch(torch, name)
+    for name in _METHODS:
+        watch(torch.Tensor, name)
+    numpy = sys.modules.get("numpy")
+    for name in ("array", "asarray", "full", "float64") if numpy is not None else ():
+        if not isinstance(getattr(numpy, name), type):
+            watch(numpy, name)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import torch
 
+from pipesim.recorder.free.lines import users_frame
 from pipesim.recorder.places import is_users
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def let_modules_fail(free: FreeAnswers) -> None:
         nonlocal depth
         # DDP's own forward has collectives before the model runs.
         is_wrapper = isinstance(self, torch.nn.parallel.DistributedDataParallel)
-        if depth == 0 and not is_wrapper and free.is_free(_users_frame(sys._getframe(1))):
+        if depth == 0 and not is_wrapper and _is_free(free, sys._getframe(1)):
             may_fail(free, f"{type(self).__name__}()", error, sys._getframe(1))
         depth += not is_wrapper
         try:
@@ -72,16 +73,15 @@ def let_modules_fail(free: FreeAnswers) -> None:
     setattr(torch.nn.Module, "__call__", call)
 
 
+def _is_free(free: FreeAnswers, frame: FrameType) -> bool:
+    users = users_frame(frame)
+    return users is not None and free.is_free(users)
+
+
 def may_fail(free: FreeAnswers, about: str, error: Any, frame: FrameType) -> None:
     """Asks whether a call fails, if the script has a handler. Raises `error` if the call fails."""
     if is_handled(frame) and free.choose("fault", about, (_WORKS, _FAILS)) == _FAILS:
         raise free.as_answer(error(f"pipesim explore: {about} fails"))
-
-
-def _users_frame(frame: Optional[FrameType]) -> Any:
-    while frame is not None and not is_users(frame):
-        frame = frame.f_back
-    return frame
 
 
 def is_handled(frame: Optional[FrameType]) -> bool:
