@@ -201,6 +201,7 @@ std::uint32_t Channels::beside(std::uint32_t channel) {
   const Channel like = channels_[channel];
   const std::uint32_t made = add(like.name, like.lists, like);
   channels_[made].group = channel;
+  for_collectives_.insert(made);
   return made;
 }
 
@@ -353,9 +354,12 @@ void Channels::find_messages() {
 }
 
 std::string Channels::text(std::uint32_t channel, std::uint32_t rank) const {
+  const bool in_parallel = for_collectives_.count(channel) > 0;
+  const std::uint32_t first = in_parallel ? channels_[channel].group : channel;
   for (std::uint32_t group = 0; group < of_group_.size(); ++group) {
     const bool is_member = record_.groups[group].position(rank) != kNotSaid;
-    if (of_group_[group] == channel && is_member) return group_text(record_, group);
+    if (of_group_[group] != first || !is_member) continue;
+    return group_text(record_, group) + (in_parallel ? ", in parallel" : "");
   }
   std::string others;
   for (const std::uint32_t other : *channels_[channel].list_of(rank)) {

@@ -67,7 +67,8 @@ class Channels {
   /// Returns the channel of a send or recv that `rank` calls.
   std::uint32_t of_message(std::uint32_t rank, const RecordEntry& entry) const;
 
-  /// Describes the purpose of the channel for `rank`: "the world group", "messages with rank 1".
+  /// Describes the purpose of the channel for `rank`: "the world group", "the world group, in
+  /// parallel" for calls that run beside others of the group, "messages with rank 1".
   std::string text(std::uint32_t channel, std::uint32_t rank) const;
 
   /// Returns the store's channel, whose list has all ranks. The first call adds this channel.
@@ -104,6 +105,7 @@ class Channels {
   std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> of_collective_;
   std::set<std::pair<std::uint32_t, std::int64_t>> sums_differ_;
   std::map<std::pair<std::uint32_t, std::int64_t>, std::int64_t> bytes_of_root_;
+  std::set<std::uint32_t> for_collectives_;  // additional channels of groups for collectives
   bool in_one_line_ = false;
   std::set<MessageKey> from_any_;
   std::map<MessageKey, std::uint32_t> of_message_;

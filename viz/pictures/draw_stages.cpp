@@ -8,6 +8,7 @@
 
 #include "models/lowering/names.hpp"
 #include "models/lowering/rank_classes.hpp"
+#include "models/units.hpp"
 #include "viz/pictures/pictures.hpp"
 #include "viz/pictures/stage_grid.hpp"
 #include "viz/report/words.hpp"
@@ -19,6 +20,7 @@ using sim::ActorId;
 
 constexpr std::size_t kMaxClasses = 10;     // maximum number of boxes per position in the pipeline
 constexpr std::size_t kMaxNamed = 3;        // maximum number of names per arrow or box
+constexpr std::size_t kMaxLists = 4;        // maximum number of a group's member lists per box
 constexpr std::size_t kMaxGridFlows = 400;  // maximum number of arrows if ranks are folded
 
 // Joins names: "a, b and 3 more".
@@ -176,7 +178,7 @@ class PipelineGrid {
         span = {std::min(span.least, size), std::max(span.most, size)};
       }
     }
-    return span.text(bytes_text);
+    return span.text(models::exact_bytes_text);
   }
 
   std::pair<std::size_t, std::size_t> place_of(std::uint32_t stage) const {
@@ -303,7 +305,7 @@ class ClassGrid {
       if (plan_.actors[id].rank.value != ranks[0] || is_implied(id)) continue;
       ops += plan_.actors[id].ops;
       add_once(streams, names_.stream_of(id));
-      add_groups(names_.actor(id), groups);
+      add_groups(names_.actor(id), ranks, groups);
     }
     StageCell cell{class_name(ranks), {}, ranks.size() > 1};
     cell.lines.push_back(
@@ -322,18 +324,47 @@ class ClassGrid {
     return step && step->implied;
   }
 
-  void add_groups(const models::ActorTemplate& actor, std::vector<std::string>& groups) const {
-    const auto add = [&](models::Operation operation, const std::string& name) {
-      add_once(groups, fmt::format("{} {}", operation_name(operation), name));
+  // Returns the member lists of a group that contain some of `ranks`: " (0-1; 2-3)". If they are
+  // many, counts them; if one contains all ranks of the job, returns "".
+  std::string members_text(const models::Group& group, const models::RankSet& ranks) const {
+    std::set<std::uint32_t> lists;
+    for (const std::uint32_t rank : ranks) {
+      const std::uint32_t list = group.list_of(rank);
+      if (list != models::kNoIndex) lists.insert(list);
+    }
+    std::set<std::size_t> sizes;
+    std::string text;
+    for (const std::uint32_t list : lists) {
+      sizes.insert(group.lists[list].size());
+      if (sizes.count(graph_.ranks) > 0) return "";
+      if (lists.size() > kMaxLists) continue;
+      std::vector<std::uint32_t> members = group.lists[list];
+      std::sort(members.begin(), members.end());
+      text += (text.empty() ? "" : "; ") + short_ranges(members);
+    }
+    if (lists.empty()) return "";
+    if (!text.empty()) return fmt::format(" ({})", text);
+    return sizes.size() == 1 ? fmt::format(" ({} groups of {})", lists.size(), *sizes.begin())
+                             : fmt::format(" ({} groups)", lists.size());
+  }
+
+  void add_groups(const models::ActorTemplate& actor, const models::RankSet& ranks,
+                  std::vector<std::string>& groups) const {
+    const auto add = [&](models::Operation operation, const std::string& name,
+                         const models::Group& group) {
+      add_once(groups,
+               fmt::format("{} {}{}", operation_name(operation), name, members_text(group, ranks)));
     };
     if (actor.collective && actor.collective->group != models::kNoIndex) {
-      add(actor.collective->operation, graph_.groups[actor.collective->group].name);
+      const models::Group& group = graph_.groups[actor.collective->group];
+      add(actor.collective->operation, group.name, group);
     }
     if (!actor.step) return;
     for (const models::CallTemplate& call : actor.step->calls) {
       if (call.kind != sim::CallKind::kCollective || call.communicator == models::kNoIndex)
         continue;
-      add(call.operation, graph_.communicators[call.communicator].name);
+      const models::CommunicatorTemplate& of = graph_.communicators[call.communicator];
+      add(call.operation, of.name, graph_.groups[of.group]);
     }
   }
 
@@ -374,7 +405,7 @@ class ClassGrid {
     const bool each = sent.messages % ranks == 0;
     const std::uint64_t messages = each ? sent.messages / ranks : sent.messages;
     if (label.empty() && sent.sizes.empty()) label = counted(messages, "message");
-    if (sent.sizes.size() == 1) label = bytes_text(*sent.sizes.begin());
+    if (sent.sizes.size() == 1) label = models::exact_bytes_text(*sent.sizes.begin());
     if (sent.sizes.size() > 1) {
       return bytes_text(each ? sent.bytes / static_cast<std::int64_t>(ranks) : sent.bytes);
     }

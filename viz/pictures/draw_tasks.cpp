@@ -201,10 +201,13 @@ class ActorsPicture {
     drawing_.set(node, "fillcolor", style.fill);
     drawing_.set(node, "fontcolor", style.text);
     drawing_.set(node, "shape", style.shape);
-    if (style.rounded) drawing_.set(node, "style", "rounded,filled");
-    if (!is_of_some(id)) return;
-    drawing_.set(node, "color", kStrong);
-    drawing_.set(node, "penwidth", "2.5");
+    const bool some = is_of_some(id);
+    if (style.rounded || some) {
+      drawing_.set(
+          node, "style",
+          fmt::format("{}filled{}", style.rounded ? "rounded," : "", some ? ",dashed" : ""));
+    }
+    if (some) drawing_.set(node, "penwidth", "2");
   }
 
   // Whether only some ranks of the frame have this op.
@@ -288,6 +291,7 @@ class ActorsPicture {
                       legend_html(style_.title.empty() ? title_of(graph_) : style_.title, lines,
                                   used, style_.made_by, style_.font_scale));
     drawing_.set(drawing_.root(), "labelloc", "t");
+    drawing_.set(drawing_.root(), "labeljust", "l");
     drawing_.set(drawing_.root(), "rankdir", "LR");
     drawing_.set(drawing_.root(), "fontname", "Helvetica");
     drawing_.set(drawing_.root(), "nodesep", "0.2");

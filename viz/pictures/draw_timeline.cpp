@@ -407,7 +407,13 @@ class TimelinePicture {
                                     grouped(run_.explanation.ops_done),
                                     counted(run_.explanation.ops_expected, "op"));
     std::string reason = first_reason(run_.explanation);
-    if (reason.starts_with("The cycle")) reason.front() = 't';
+    constexpr std::string_view kOneCycle = "The cycle";
+    if (reason.starts_with(kOneCycle)) {
+      const std::uint32_t groups = run_.explanation.cycle_groups;
+      reason.replace(
+          0, kOneCycle.size(),
+          groups > 1 ? fmt::format("the first of {} cycles", grouped(groups)) : "the cycle");
+    }
     if (!reason.empty()) about += "; " + reason;
     std::vector<std::string> notes;
     const std::string idle = idle_text(graph_, run_, timeline_);
@@ -468,6 +474,15 @@ class TimelinePicture {
     for (const SliceLook::Key& key : look_.legend()) {
       const SliceColour colour = shaded_colour(key.kind, key.shade);
       add_key({.fill = colour.fill, .stroke = kInk, .stroke_width = 0.5}, key.name);
+    }
+    constexpr auto kOptimizer = models::RecordedPart::Kind::kOptimizer;
+    const bool optimizes = std::any_of(groups_.begin(), groups_.end(), [](const RankRows& rank) {
+      return std::any_of(rank.parts.begin(), rank.parts.end(),
+                         [](const auto& span) { return span.part.kind == kOptimizer; });
+    });
+    if (optimizes) {
+      const SliceColour colour = shaded_colour(kind_of(kOptimizer), 0);
+      add_key({.fill = colour.fill, .stroke = kInk, .stroke_width = 0.5}, "optimizer step");
     }
     bool idle = false;
     for (const RankRows& rank : groups_) {

@@ -1,6 +1,7 @@
 #include "viz/pictures/stage_grid.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -18,13 +19,14 @@ constexpr double kBetween = 76;   // space between columns
 constexpr double kCellLine = 15;  // height of a text line in a cell
 constexpr double kName = 20;      // height of a column's name
 constexpr double kText = 10.5;
+constexpr double kMinText = 9;  // below, a longer text gets another line or is cut
 constexpr double kLabel = 10;
 constexpr double kRowGap = 18;
 constexpr double kElbow = 34;  // space between rows for an arrow
 
 class GridPicture {
  public:
-  explicit GridPicture(const StageGrid& grid) : grid_(grid), scene_(0, 0, "") {}
+  explicit GridPicture(StageGrid grid) : grid_(std::move(grid)), scene_(0, 0, "") {}
 
   Scene run() {
     measure();
@@ -44,19 +46,22 @@ class GridPicture {
   using Place = std::pair<std::size_t, std::size_t>;
 
   void measure() {
+    const std::size_t beside = std::min(grid_.columns.size(), kStageColumns);
+    const double columns = static_cast<double>(beside);
+    const double space = (kPageWidth - 2 * kGridMargin - (columns - 1) * kBetween) / columns;
+    cell_width_ = std::clamp(space, kMinCell, kMaxCell);
     std::size_t lines = 0;
-    for (const StageColumn& column : grid_.columns) {
+    for (StageColumn& column : grid_.columns) {
       rows_ = std::max(rows_, column.cells.size());
-      for (const StageCell& cell : column.cells) lines = std::max(lines, cell.lines.size());
+      for (StageCell& cell : column.cells) {
+        break_lines(cell);
+        lines = std::max(lines, cell.lines.size());
+      }
     }
     cell_height_ = 30 + kCellLine * static_cast<double>(lines);
     for (const StageFlow& flow : grid_.flows) {
       if (is_elbow(flow) || is_vertical(flow)) row_gap_ = kElbow;
     }
-    const std::size_t beside = std::min(grid_.columns.size(), kStageColumns);
-    const double columns = static_cast<double>(beside);
-    const double space = (kPageWidth - 2 * kGridMargin - (columns - 1) * kBetween) / columns;
-    cell_width_ = std::clamp(space, kMinCell, kMaxCell);
     const bool named = std::any_of(grid_.columns.begin(), grid_.columns.end(),
                                    [](const StageColumn& column) { return !column.name.empty(); });
     name_height_ = named ? kName : 0;
@@ -71,6 +76,25 @@ class GridPicture {
     const std::size_t line_count = (grid_.columns.size() + kStageColumns - 1) / kStageColumns;
     height_ = top_ + line_height_ * static_cast<double>(line_count) + kRowGap - row_gap_;
   }
+
+  // Breaks lines that are too long for the cell, even in the smallest type, after a colon or before
+  // a parenthesis.
+  void break_lines(StageCell& cell) const {
+    std::vector<std::string> lines;
+    for (const std::string& line : cell.lines) {
+      const std::size_t colon = line.find(": ");
+      const std::size_t end = colon == std::string::npos ? line.find(" (") : colon + 1;
+      if (end == std::string::npos || text_width(line, kMinText) <= text_space()) {
+        lines.push_back(line);
+        continue;
+      }
+      lines.push_back(line.substr(0, end));
+      lines.push_back(line.substr(end + 1));
+    }
+    cell.lines = std::move(lines);
+  }
+
+  double text_space() const { return cell_width_ - 12; }
 
   static std::size_t line_of(const Place& place) { return place.first / kStageColumns; }
 
@@ -158,12 +182,12 @@ class GridPicture {
       scene_.add(std::move(card));
     }
     scene_.add(box);
-    const double space = cell_width_ - 12;
-    const double size = fitting_size(of.name, 12, 9, space / 1.1);  // bold letters are wider
+    const double space = text_space();
+    const double size = fitting_size(of.name, 12, kMinText, space / 1.1);  // bold letters are wider
     text(x + 8, y + 15, fitted(of.name, size, space), size, Scene::Anchor::kStart, true);
     for (const std::string& line : of.lines) {
       y += kCellLine;
-      const double small = fitting_size(line, kText, 9, space);
+      const double small = fitting_size(line, kText, kMinText, space);
       text(x + 8, y + 17, fitted(line, small, space), small, Scene::Anchor::kStart);
     }
   }
@@ -255,7 +279,7 @@ class GridPicture {
     label(in - sign * 4, to_y + away, -sign, cell(flow.from).name);
   }
 
-  const StageGrid& grid_;
+  StageGrid grid_;
   Scene scene_;
   std::size_t rows_ = 0;
   double cell_width_ = kMinCell;
@@ -270,7 +294,7 @@ class GridPicture {
 
 }  // namespace
 
-Scene draw_grid(const StageGrid& grid) { return GridPicture(grid).run(); }
+Scene draw_grid(StageGrid grid) { return GridPicture(std::move(grid)).run(); }
 
 std::vector<std::pair<std::size_t, std::size_t>> stage_columns(
     std::size_t count, bool fold, const std::function<bool(std::size_t, std::size_t)>& equal) {

@@ -44,7 +44,7 @@ struct StageGrid {
 
 /// Draws lines of `kStageColumns` columns. An arrow between cells that are not neighbors is split
 /// into two short arrows, with the names of both cells.
-Scene draw_grid(const StageGrid& grid);
+Scene draw_grid(StageGrid grid);
 
 inline constexpr std::size_t kStageColumns = 8;  // columns per line
 

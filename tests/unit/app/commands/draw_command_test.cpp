@@ -441,6 +441,7 @@ TEST_CASE("a recorded rank shows its forwards, backwards and steps", "[app][draw
   }
   CHECK(contains(picture, "<title>F1 (pipe.py:30 forward_step &gt; isend) of iteration 1: "));
   CHECK(contains(picture, "each call takes 5 us"));
+  CHECK(contains(picture, ">optimizer step<"));
 }
 
 TEST_CASE("a slide has its title, its size and its aspect", "[app][draw]") {

@@ -214,7 +214,45 @@ TEST_CASE("the first wait is on top, and cycles stand side by side", "[app][draw
     ++frames;
   }
   CHECK(frames == 9);
+  CHECK(contains(timeline, "the first of 2 cycles: 4 waits, ranks 0 and 1"));
   const std::string many =
       drawn({"tests/pictures/two_cycles.yaml", "--set", "job_ranks=64"}, "wait-for", "svg");
   CHECK(contains(many, ">x 60 ranks<"));
+}
+
+TEST_CASE("a box of stages shows the members of its groups, and no line is cut", "[app][draw]") {
+  const std::string swin = drawn({"scenarios/swin_2x2x2.yaml"}, "stages", "svg");
+  for (const std::string text : {">all_gather tp (0-1; 2-3)<", ">all_gather tp (4-5; 6-7)<",
+                                 ">all_reduce dp (4, 6; 5, 7)<"}) {
+    CAPTURE(text);
+    CHECK(contains(swin, text));
+  }
+  const std::string many = drawn(
+      {"tests/pictures/job.yaml", "--set", "skips=5", "--set", "pipeline=8", "--set", "data=8"},
+      "stages", "svg");
+  CHECK(contains(many, ">all_reduce data<"));
+  CHECK(contains(many, ">(8 groups of 8)<"));
+  CHECK(contains(many, ">to ranks 64-127:<"));
+  CHECK(contains(many, ">4 x 16 MiB<"));
+}
+
+TEST_CASE("a task of some ranks is dashed, since red means a hang", "[app][draw]") {
+  const std::string tasks = drawn({"scenarios/swin_2x2x2.yaml"}, "tasks", "dot");
+  CHECK(contains(tasks, "only ranks 1-3"));
+  CHECK(contains(tasks, "filled,dashed"));
+  CHECK_FALSE(contains(tasks, "#c1121f"));
+}
+
+TEST_CASE("sizes in stages have the unit of the file", "[app][draw]") {
+  const testing::Folder folder;
+  const std::string file = folder.write("sizes.yaml", R"(schema: 1
+ranks: 2
+groups: {all: all}
+programs:
+  - {on: 0, do: [{send: all, to: 1, bytes: 24MB}]}
+  - {on: 1, do: [{recv: all, from: 0, bytes: 24MB}]}
+)");
+  const std::string picture = folder / "stages.svg";
+  REQUIRE(command({"draw", file, "--what", "stages", "-o", picture}).code == 0);
+  CHECK(contains(testing::file_text(picture), ">24 MB<"));
 }
