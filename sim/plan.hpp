@@ -210,7 +210,7 @@ struct alignas(64) Actor {
   OutsideInput input;
 };
 
-/// An output of an actor: `slots` credits, filled once per `ops_per_slot` ops [4].
+/// An output of an actor, with `slots` slots. Every `ops_per_slot` ops fill one slot [4].
 struct Register {
   ActorId producer;
   std::uint32_t slots = 1;

@@ -71,7 +71,7 @@ class TimeWheel {
     }
   }
 
-  /// Drops all items.
+  /// Removes all items. Later keys must still be at least the last key taken.
   void clear() {
     nodes_.clear();
     free_ = kEnd;

@@ -18,8 +18,8 @@ std::string step_name_of(const AlgoStepRef& ref) {
   return block_name(ref.rank, ref.block) + " step " + std::to_string(ref.step);
 }
 
-// Limits of a search for changes: the number of steps that its tries verify together, and the
-// number of tries. Each try verifies the whole algorithm, so large files get fewer tries.
+// Limits of a search for changes: the total number of steps that its tries verify, and the number
+// of tries. Each try verifies the whole algorithm, so large files get fewer tries.
 constexpr std::uint64_t kMaxTriedSteps = 100'000;
 constexpr std::size_t kMaxTries = 12;
 

@@ -64,8 +64,9 @@ constexpr const AlgoVerdictWords& words_of(AlgoVerdict verdict) {
 
 enum class AlgoAnswer : std::uint8_t { kYes, kNo, kNotAsked, kUndecided };
 
-/// A step of the file, by index of rank, thread block and step. `step` kNoAlgoIndex: begin or end
-/// of a launch. `block` kNoAlgoIndex: a kernel around the launches.
+/// A step of the file, given by the indices of its rank, thread block and step, and by its launch.
+/// `step` is kNoAlgoIndex at the start or end of a launch. `block` is kNoAlgoIndex for a kernel on
+/// the stream before, between or after the launches.
 struct AlgoStepRef {
   std::uint32_t rank = 0;
   std::uint32_t block = 0;

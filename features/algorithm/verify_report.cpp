@@ -376,8 +376,8 @@ class Questions {
   std::vector<Section> questions_;
 };
 
-// The hang of an algorithm in the form of a simulated run's end, with a graph that has only a name
-// and ranks.
+// The hang of an algorithm, as a report on the end of a simulated run. The graph has only a name
+// and ranks. `report` is empty if nothing hangs.
 struct HangReport {
   models::TaskGraph graph;
   std::optional<Report> report;

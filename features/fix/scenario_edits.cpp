@@ -67,7 +67,7 @@ PatchKeys added_to(const std::optional<YamlValue>& list, YamlNode item) {
 // The values of a patch and their paths.
 using Values = std::vector<std::pair<Path, YamlNode>>;
 
-// Merges values whose paths agree in the first `depth` keys into one map.
+// Merges `values` into one map. Their paths must agree in the first `depth` keys.
 YamlNode merged(const Values& values, std::size_t depth = 0) {
   if (values.front().first.size() == depth) return values.front().second;
   YamlNode map = YamlNode::map();

@@ -108,7 +108,7 @@ class TextProtoParser {
     return fmt::format("'{}'", models::printable(text_.substr(at_, 1)));
   }
 
-  // Skips blanks, line ends and comments.
+  // Skips whitespace and comments.
   void skip() {
     for (; !at_end(); ++at_) {
       const char c = text_[at_];

@@ -190,7 +190,8 @@ class DifferenceText {
     return frame == kNotSaid ? std::string() : place_text(place_of_stack(record_.frames, frame));
   }
 
-  // Adds the ranks that did not make call `number`, grouped by their last position.
+  // Adds the ranks that did not make call `number`, grouped by their state at the end of the
+  // record.
   void add_missing(std::int64_t number, std::vector<CallOfRanks>& result) const {
     std::vector<CallOfRanks> absent;
     for (const std::uint32_t rank : calls_.missing(number)) {

@@ -70,7 +70,8 @@ const KeyTable* table_with_head(const YamlValue& value, std::span<const KeyTable
 std::vector<YamlValue::Entry> named_entries(const YamlValue& value, std::string_view what,
                                             models::Diagnostics& diagnostics);
 
-/// Calls `visit` for each entry of named_entries(), possibly a million, after checking all keys.
+/// Calls `visit` for each entry of named_entries() without building a list, which can have a
+/// million entries. Checks all keys first.
 void for_each_named_entry(const YamlValue& value, std::string_view what,
                           models::Diagnostics& diagnostics,
                           const std::function<void(const YamlValue::Entry&)>& visit);

@@ -24,10 +24,10 @@ class CallTimes {
   std::optional<std::int64_t> of(const CollectiveTemplate& collective, std::uint32_t rank,
                                  std::string* why);
 
-  /// Returns the time of a program's call on `rank`. `spec` holds its size, its peer and whether it
-  /// is buffered. Host calls (gloo, MPI) take no time unless their communicator names its links,
-  /// because device links do not apply to them. A buffered send takes the transfer time, and its
-  /// recv takes the latency; their sum equals the time of an unbuffered send.
+  /// Returns the time of a program's call on `rank`. `spec` holds the call's size and peer, and
+  /// whether the call is buffered. Host calls (gloo, MPI) take no time unless their communicator
+  /// names its links, because device links do not apply to them. A buffered send takes the transfer
+  /// time, and its recv takes the latency; their sum equals the time of an unbuffered send.
   std::optional<std::int64_t> of(const CallTemplate& call, std::uint32_t rank,
                                  const sim::CallSpec& spec, std::string* why);
 

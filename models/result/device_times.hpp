@@ -28,7 +28,7 @@ class DeviceTimes {
   DeviceTimes(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome)
       : graph_(graph), lowered_(lowered), plan_(lowered.plan), outcome_(outcome) {}
 
-  /// Whether the actor is an op or a call on a device stream.
+  /// Whether the actor runs ops or calls on a device stream.
   bool on_device(sim::ActorId id) const;
 
   /// Returns the working interval of op `k` of an actor on a device; empty if the op does no work.

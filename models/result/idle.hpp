@@ -20,8 +20,8 @@ inline constexpr std::int64_t kWholeShare = 1'000'000;
 /// rank's device streams, see DeviceTimes. The run must have kept the times of its ops.
 std::vector<std::int64_t> busy_ns(const TaskGraph& graph, const Simulation& run);
 
-/// Returns the idle share of `ranks` ranks with a total busy time of `busy` ns, relative to
-/// `time_ns` per rank, in millionths, rounded down; 0 if `time_ns` is 0.
+/// Returns the idle share of `ranks` ranks in millionths, rounded down. Each rank runs for
+/// `time_ns`; `busy` is their total busy time in ns. Returns 0 if `time_ns` is 0.
 std::int64_t idle_share(std::int64_t time_ns, std::int64_t busy, std::int64_t ranks = 1);
 
 }  // namespace pipesim::models

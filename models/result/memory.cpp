@@ -76,8 +76,8 @@ class Gathered {
     }
   }
 
-  /// Returns the bytes of weights that the row drops but did not gather, which are in use from the
-  /// start.
+  /// Returns the bytes of weights that are in use from the start: the row drops these weights
+  /// before it gathers them, if it does.
   std::int64_t before() const { return before_; }
 
   /// Returns the change of the bytes in use by this action.

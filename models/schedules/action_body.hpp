@@ -83,8 +83,8 @@ struct ActionBody {
   std::uint32_t done = 0;         // number of parts done
   std::uint32_t call = kNoIndex;  // actor that the next part waits for
 
-  /// Adds a call. Before the first exchange of another ring, adds a part that computes with the
-  /// data of the last exchange.
+  /// Adds a call. If the call is the first exchange of a ring and follows another ring, first adds
+  /// a part that computes with the data of the previous ring's last exchange.
   void add(std::size_t one, bool beside, bool first) {
     if (beside && first && !steps.empty() && steps.back().beside) steps.emplace_back();
     steps.push_back({one, beside});

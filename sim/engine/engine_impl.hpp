@@ -106,7 +106,7 @@ class Engine {
     queue_.push(time, Priority::kHost, {EventKind::kThreadWakes, id.value});
   }
 
-  // The launch queue of a stream, possibly shared with its device (rule 3.4).
+  // The launch queue of a stream: its own queue, or the queue of its device (rule 3.4).
   struct LaunchQueue {
     std::uint32_t& unfinished;
     ThreadLine& waiting;

@@ -444,8 +444,9 @@ void Engine::start_on(DeviceId id, StreamId stream) {
   start(stream, actor);
 }
 
-// Rules 5.3 and 5.5, for a stepper: starts a head whose start was pending, unless other ops have
-// taken its slots. In that case the start becomes pending again when a slot is free.
+// Rules 5.3 and 5.5, for the stepper: starts the head of the stream, whose start was pending,
+// unless other ops have taken its slots. In that case the start becomes pending again when a slot
+// is free.
 void Engine::start_offered(StreamId id) {
   const DeviceId device = plan_.streams[id].device;
   state_.streams[id].offered = false;

@@ -283,7 +283,8 @@ bool HappensBefore::add_inboxes(const Plan& plan, Edges& edges) const {
     const ThreadId thread = plan.actors[id].thread;
     if (plan.threads[thread].order == ThreadOrder::kArrival) takers[thread].push_back(id);
   }
-  // A slot that is reused in place is acknowledged later than the end of its reader.
+  // Whether an output of the actor is reused in place. The acknowledgement of such a slot comes
+  // later than the end of its reader, so add_before() skips the actor.
   IdVector<ActorId, std::uint8_t> lends(plan.actors.size(), 0);
   for (const Edge& edge : plan.edges) {
     if (edge.in_place.valid()) lends[plan.registers[edge.source].producer] = 1;

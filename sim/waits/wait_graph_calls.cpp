@@ -91,8 +91,8 @@ void WaitGraphBuilder::add_progress(RankId rank) {
   make_any_set(before);
 }
 
-// Adds the edges of a recv from any rank, an ANY set. The edges lead to the ranks that still have a
-// send for the recv or, if there are none, to all other ranks.
+// Adds the edges of a recv from any rank, as an ANY set. The edges lead to the ranks that still
+// have a send for the recv or, if there are none, to all other ranks.
 void WaitGraphBuilder::add_sources(const Call& call) {
   Call wanted = call;
   wanted.kind = CallKind::kSend;

@@ -302,7 +302,7 @@ std::string EvidenceMaker::watchdog_of(std::size_t rank) {
   return log;
 }
 
-// Returns the error of a rank that waits in a call of gloo until its timeout.
+// Returns the error of a rank whose gloo call times out; empty if the rank is not in a call.
 std::string EvidenceMaker::timeout_of_gloo(std::size_t rank) const {
   if (place_of(rank).rfind('c', 0) != 0) return {};
   std::string log;

@@ -451,10 +451,10 @@ TEST_CASE("the next of a line starts in its turn among those that wait for other
   CHECK(differences_of(sketch.spec, answer_of_engine(sketch.spec), twin).text().empty());
 }
 
-// A (rank 0, takes 1) -> B in place (rank 1, takes 1) -> C (rank 2, takes 5), one slot each. B is
-// done at time 2, and rank 1 is dead at time 4. The acknowledgement of C at time 7 is lost, so the
-// credit of A does not return. Random plans do not have this case: it needs a program thread, which
-// counts messages at once.
+// A (rank 0, takes 1) -> B in place (rank 1, takes 1) -> C (rank 2, takes 5), one slot each. B ends
+// at time 2, and rank 1 dies at time 4. C's acknowledgement at time 7 is lost, so A's credit does
+// not return. Random plans do not cover this case: it needs a program thread, which counts
+// messages at once.
 TEST_CASE("messages to the dead are lost", "[twin]") {
   Spec spec;
   spec.ranks = 3;

@@ -44,7 +44,8 @@ WaitPicture wait_picture(std::string title, const models::Explanation& explanati
                          std::vector<models::Wait> all_waits, bool fold);
 
 /// Draws a cluster per rank. The cycle has a strong color and numbered edges; everything else is
-/// grey; control waits and alternatives are dashed. Throws DrawingError, except for DOT.
+/// grey; control waits and alternatives are dashed. Throws DrawingError if a picture has too many
+/// nodes or Graphviz cannot draw it; DOT text has no such limits.
 std::string wait_for_drawing(const WaitPicture& picture, PictureFormat format);
 
 /// Returns the picture as DOT text. The same graph gives the same bytes.

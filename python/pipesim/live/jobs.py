@@ -197,7 +197,7 @@ class _Finder:
         jobs = [self._job(key, found) for key, found in named.items()]
         jobs += [self._spawned_job(pids) for pids in spawned]
         jobs = [job for job in jobs if job.ranks]
-        # Other programs can have a variable RANK: in a pod, all of them have it.
+        # Prefers jobs that use PyTorch: other programs can also set RANK, and in a pod all do.
         torch = [j for j in jobs if any(self.processes.torch_folder(r.pid) for r in j.ranks)]
         for job in torch or jobs:
             user = self.processes.user(job.ranks[0].pid)

@@ -363,9 +363,9 @@ TEST_CASE("twin by hand: the watchdog names the first op whose time has come", "
   CHECK(times_of(result, {group, 0}) == Times{4, -1, -1});
 }
 
-// A thread blocked in an initialization at time 5 times out at time 15; `poll` does not apply. The
-// timeout of an await counts from its entry at time 5, and includes the launch overhead of the
-// step. A step that is done in time causes no timeout.
+// A thread that blocks in an initialization at time 5 times out at time 15; `poll` does not apply.
+// The timeout of an await counts from the start of the await at time 5, and includes the launch
+// overhead of the step. A step that ends exactly at its timeout completes.
 TEST_CASE("twin by hand: threads have timeouts of their own", "[twin]") {
   Sketch init = two_ranks();
   init.spec.poll = 4;
