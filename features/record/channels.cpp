@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <functional>
 #include <set>
+#include <utility>
 
 #include "features/record/record_text.hpp"
 
@@ -35,6 +37,99 @@ std::string name_of_place(const RecordPlace& place) {
 
 bool is_member(const Channel& channel, std::uint32_t rank) {
   return channel.list_of(rank) != nullptr;
+}
+
+constexpr std::size_t kMostPending = 32;  // per group, for collectives that are pending together
+
+using Number = std::pair<std::uint32_t, std::int64_t>;  // group, sequence number
+
+/// The gloo collectives of a record that are pending together on some rank.
+class PendingCollectives {
+ public:
+  PendingCollectives(bool waits_assumed, std::function<bool(const RecordEntry&)> counts)
+      : waits_assumed_(waits_assumed), counts_(std::move(counts)) {}
+
+  void add(const RankRecord& rank) {
+    std::map<std::uint32_t, std::set<std::int64_t>> pending;  // by group: sequence numbers
+    std::map<std::int64_t, Number> of_work;
+    for (const RecordEntry& entry : rank.entries) {
+      if (entry.kind == RecordEntry::Kind::kWait) {
+        for (const std::int64_t work : entry.amounts) {
+          const auto call = of_work.find(work);
+          if (call != of_work.end()) pending[call->second.first].erase(call->second.second);
+        }
+      }
+      if (!counts_(entry)) continue;
+      const Number number{entry.group, entry.number};
+      add_call(number, entry, pending[entry.group]);
+      if (entry.sync || waits_assumed_) continue;
+      pending[entry.group].insert(entry.number);
+      if (entry.work >= 0) of_work.emplace(entry.work, number);
+    }
+  }
+
+  /// By call: the sequence numbers of earlier calls for which some rank had not waited yet.
+  /// Contains at most kMostPending + 1 of them.
+  const std::map<Number, std::set<std::int64_t>>& together() const { return together_; }
+
+  /// Whether a call and the calls that are pending with it end in order even on different channels:
+  /// in each of them, every rank waits for all ranks.
+  bool end_in_order(const Number& number) const {
+    const std::set<std::int64_t>& others = together_.at(number);
+    return is_meeting(number) && std::all_of(others.begin(), others.end(), [&](std::int64_t other) {
+             return is_meeting({number.first, other});
+           });
+  }
+
+ private:
+  void add_call(const Number& number, const RecordEntry& entry,
+                const std::set<std::int64_t>& pending) {
+    operations_[number].insert(entry.operation);
+    if (entry.on_device || (entry.sized && entry.bytes == 0)) uneven_.insert(number);
+    std::set<std::int64_t>& others = together_[number];
+    for (auto call = pending.rbegin(); call != pending.rend() && others.size() <= kMostPending;
+         ++call) {
+      others.insert(*call);
+    }
+  }
+
+  // Whether every rank waits for all ranks in the call.
+  bool is_meeting(const Number& number) const {
+    const auto called = operations_.find(number);
+    return called != operations_.end() && called->second.size() == 1 &&
+           !has_root(*called->second.begin()) && uneven_.count(number) == 0;
+  }
+
+  bool waits_assumed_;
+  std::function<bool(const RecordEntry&)> counts_;  // whether an entry is a collective of gloo
+  std::map<Number, std::set<std::int64_t>> together_;
+  std::map<Number, std::set<Operation>> operations_;
+  std::set<Number> uneven_;  // calls without elements, or with tensors of a device, on some rank
+};
+
+// The calls of a collective, by the position of the calling rank in its group.
+using CallsByPosition = std::map<std::uint32_t, const RecordEntry*>;
+
+// Whether the data of a rooted collective fit into the buffer of the rank at `position`, one of
+// `count`. The root, which is at position `root`, makes the call, too.
+bool data_fit(const CallsByPosition& calls, std::uint32_t position, std::uint32_t root,
+              std::uint32_t count) {
+  const RecordEntry& entry = *calls.at(position);
+  if (entry.operation == Operation::kGather) return entry.bytes <= calls.at(root)->bytes;
+  const std::uint32_t place = (position + count - root) % count;
+  if (place == 0) return true;
+  // The rank that sends to this rank: in a broadcast, the parent in the binomial tree; in a
+  // scatter, the root.
+  const std::uint32_t above =
+      entry.operation == Operation::kBroadcast ? place ^ std::bit_floor(place) : 0;
+  const auto sender = calls.find((above + root) % count);
+  return sender == calls.end() || sender->second->bytes <= entry.bytes;
+}
+
+// Returns the name of the channel for sends and recvs with `tag` on the channel of a group.
+std::string channel_name(const Channel& of_group, std::int64_t tag) {
+  if (!of_group.is_gloo) return of_group.name + " pair";
+  return of_group.name + (tag == 0 ? " messages" : " tag " + std::to_string(tag));
 }
 
 }  // namespace
@@ -131,62 +226,25 @@ void Channels::find_groups() {
   for (Channel& channel : channels_) std::sort(channel.lists.begin(), channel.lists.end());
 }
 
+bool Channels::is_gloo_collective(const RecordEntry& entry) const {
+  return entry.kind == RecordEntry::Kind::kCall && is_collective(entry.operation) &&
+         !nccl(entry.group);
+}
+
 // Gives each gloo collective the first channel of its group on which no rank can have another
-// pending call. Beyond kMaxChannels, collectives share the last channel.
+// pending call. Beyond kMostPending, collectives share the last channel.
 void Channels::find_pending_collectives() {
-  constexpr std::size_t kMaxChannels = 32;
-  using Number = std::pair<std::uint32_t, std::int64_t>;  // group, sequence number
-  std::map<Number, std::set<std::int64_t>> pending_with;
-  std::map<Number, std::set<Operation>> operations;
-  std::set<Number> uneven;  // calls without elements, or with tensors of a device, on some rank
-  for (const RankRecord& rank : record_.ranks) {
-    // Sequence numbers of pending calls, by group.
-    std::map<std::uint32_t, std::set<std::int64_t>> pending;
-    std::map<std::int64_t, Number> of_work;
-    for (const RecordEntry& entry : rank.entries) {
-      if (entry.kind == RecordEntry::Kind::kWait) {
-        for (const std::int64_t work : entry.amounts) {
-          const auto call = of_work.find(work);
-          if (call != of_work.end()) pending[call->second.first].erase(call->second.second);
-        }
-      }
-      const bool counts = entry.kind == RecordEntry::Kind::kCall &&
-                          is_collective(entry.operation) && !nccl(entry.group);
-      if (!counts) continue;
-      const Number number{entry.group, entry.number};
-      operations[number].insert(entry.operation);
-      if (entry.on_device || (entry.sized && entry.bytes == 0)) uneven.insert(number);
-      std::set<std::int64_t>& calls = pending[entry.group];
-      std::set<std::int64_t>& others = pending_with[number];
-      for (auto call = calls.rbegin(); call != calls.rend() && others.size() <= kMaxChannels;
-           ++call) {
-        others.insert(*call);
-      }
-      if (entry.sync || record_.waits_assumed) continue;
-      calls.insert(entry.number);
-      if (entry.work >= 0) of_work.emplace(entry.work, number);
-    }
-  }
-  // If every rank waits for all ranks in each of these calls, they end in order even on different
-  // channels.
-  const auto ends_in_order = [&](const Number& number) {
-    const std::set<Operation>& called = operations[number];
-    return called.size() == 1 && !has_root(*called.begin()) && uneven.count(number) == 0;
-  };
+  PendingCollectives pending(record_.waits_assumed,
+                             [&](const RecordEntry& entry) { return is_gloo_collective(entry); });
+  for (const RankRecord& rank : record_.ranks) pending.add(rank);
   std::map<Number, std::size_t> of;  // by call: index of its channel within the group
-  for (const auto& [number, others] : pending_with) {
+  for (const auto& [number, others] : pending.together()) {
     std::set<std::size_t> taken;
     for (const std::int64_t other : others) taken.insert(of[{number.first, other}]);
     std::size_t index = 0;
     while (taken.count(index) > 0) ++index;
-    if (index >= kMaxChannels && !in_one_line_) {
-      in_one_line_ =
-          !ends_in_order(number) ||
-          !std::all_of(others.begin(), others.end(), [&, group = number.first](std::int64_t other) {
-            return ends_in_order({group, other});
-          });
-    }
-    index = std::min(index, kMaxChannels - 1);
+    if (index >= kMostPending) in_one_line_ = in_one_line_ || !pending.end_in_order(number);
+    index = std::min(index, kMostPending - 1);
     of[number] = index;
     if (index == 0) continue;
     const std::uint32_t first = of_group_[number.first];
@@ -227,9 +285,7 @@ void Channels::find_uneven_collectives() {
   for (const RankRecord& rank : record_.ranks) {
     std::map<std::uint32_t, std::int64_t> last;  // number of the last collective, by group
     for (const RecordEntry& entry : rank.entries) {
-      const bool counts = entry.kind == RecordEntry::Kind::kCall &&
-                          is_collective(entry.operation) && !nccl(entry.group);
-      if (!counts) continue;
+      if (!is_gloo_collective(entry)) continue;
       std::int64_t& before = last[entry.group];
       if (entry.number > before + 1) gaps.insert({entry.group, before, entry.number});
       before = std::max(before, entry.number);
@@ -241,10 +297,8 @@ void Channels::find_uneven_collectives() {
   }
   for (const auto& [group, before, after] : gaps) {
     const auto first = static_cast<std::uint32_t>(group);
-    const auto end = all.lower_bound({first, after});
-    for (auto call = all.upper_bound({first, before}); call != end; ++call) {
-      call->second.skipped = true;
-    }
+    std::for_each(all.upper_bound({first, before}), all.lower_bound({first, after}),
+                  [](auto& call) { call.second.skipped = true; });
   }
   for (const auto& [number, calls] : all) {
     if (calls.operations == sums) sums_differ_.insert(number);
@@ -259,14 +313,10 @@ void Channels::find_uneven_collectives() {
 void Channels::find_partly_filled_collectives() {
   const std::set<Operation> rooted = {Operation::kBroadcast, Operation::kGather,
                                       Operation::kScatter};
-  // Calls, by the position of the calling rank in the group.
-  using Calls = std::map<std::uint32_t, const RecordEntry*>;
-  std::map<std::pair<std::uint32_t, std::int64_t>, Calls> all;
+  std::map<Number, CallsByPosition> all;
   for (std::uint32_t rank = 0; rank < record_.ranks.size(); ++rank) {
     for (const RecordEntry& entry : record_.ranks[rank].entries) {
-      const bool counts = entry.kind == RecordEntry::Kind::kCall &&
-                          rooted.count(entry.operation) > 0 && !nccl(entry.group);
-      if (!counts) continue;
+      if (!is_gloo_collective(entry) || rooted.count(entry.operation) == 0) continue;
       const std::uint32_t position = record_.groups[entry.group].position(rank);
       all[{entry.group, entry.number}].emplace(position, &entry);
     }
@@ -283,18 +333,8 @@ void Channels::find_partly_filled_collectives() {
         std::all_of(calls.begin(), calls.end(), [&, &all_calls = calls](const auto& call) {
           const auto& [position, entry] = call;
           differ = differ || entry->bytes != first.bytes;
-          if (entry->operation != first.operation || entry->peer != first.peer) return false;
-          if (entry->operation == Operation::kGather) {
-            return entry->bytes <= of_root->second->bytes;
-          }
-          const std::uint32_t place = (position + count - root) % count;
-          if (place == 0) return true;
-          // The rank that sends to this rank: in a broadcast, the parent in the binomial tree; in a
-          // scatter, the root.
-          const std::uint32_t above =
-              entry->operation == Operation::kBroadcast ? place ^ std::bit_floor(place) : 0;
-          const auto sender = all_calls.find((above + root) % count);
-          return sender == all_calls.end() || sender->second->bytes <= entry->bytes;
+          return entry->operation == first.operation && entry->peer == first.peer &&
+                 data_fit(all_calls, position, root, count);
         });
     if (fit && differ) bytes_of_root_.emplace(number, of_root->second->bytes);
   }
@@ -343,13 +383,10 @@ void Channels::find_messages() {
   for (const auto& [key, ranks] : keys) {
     const auto& [group, tag, from, to] = key;
     const Channel& of_group = channels_[group];
-    const std::string kind = !of_group.is_gloo ? " pair"
-                             : tag == 0        ? " messages"
-                                               : " tag " + std::to_string(tag);
     std::vector<std::uint32_t> list(ranks.begin(), ranks.end());
     if (from != kNotSaid && from > to) std::reverse(list.begin(), list.end());
-    of_message_.emplace(
-        key, add_to_family(families[{group, tag}], of_group.name + kind, list, Channel(of_group)));
+    of_message_.emplace(key, add_to_family(families[{group, tag}], channel_name(of_group, tag),
+                                           list, Channel(of_group)));
   }
 }
 

@@ -85,6 +85,7 @@ class Channels {
   std::uint32_t add_to_family(std::vector<std::uint32_t>& family, const std::string& name,
                               const std::vector<std::uint32_t>& ranks, const Channel& like);
   bool nccl(std::uint32_t group) const { return record_.groups[group].under_nccl(rules_); }
+  bool is_gloo_collective(const RecordEntry& entry) const;
   void find_groups();
   void find_messages();
   void find_pending_collectives();
