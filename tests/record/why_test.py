@@ -142,6 +142,31 @@ class Partings(TestCase):
         self.assertEqual(result["headline"], "no branch decides, the order does")
         self.assertNotIn("at", result)
 
+    def test_names_what_differs_between_a_send_and_a_recv(self):
+        result = self.analyze("other_tag")
+        self.assertEqual(result["kind"], "order")
+        self.assertTrue(result["headline"].endswith("differ in their tag"), result["headline"])
+        self.assertEqual(result["messages"][0]["differ"], {"tag": [3, 4]})
+
+    def test_blames_no_branch_with_messages_in_it(self):
+        result = self.analyze("from_any")
+        self.assertEqual(result["headline"], "no branch decides, the order does")
+        self.assertEqual([call["text"][:4] for call in result["calls"]], ["recv", "barr"])
+
+    def test_names_the_branch_of_two_collectives_that_wait_for_each_other(self):
+        self.assert_parts("members_only", ranks=3, source="the rank")
+
+    def test_names_the_branch_of_a_call_and_a_key(self):
+        self.assert_parts("key", source="the rank")
+
+    def test_names_the_arguments_of_a_call_that_raises(self):
+        self.assert_parts("refused")
+
+    def test_shows_the_lines_next_to_the_source_and_names_those_between(self):
+        text = "\n".join(report.reason_lines(self.assert_parts("drawn", kind="differs")))
+        number = line_with("few = items[1:]").rpartition(":")[2]
+        self.assertIn(f"size < few is from line {number}:  few = items[1:]", text)
+
     def test_blames_no_branch_if_two_threads_call_on_one_group(self):
         result = self.analyze("two_threads")
         self.assertEqual(result["kind"], "threads")
@@ -308,6 +333,18 @@ class Texts(unittest.TestCase):
         given = b"A\nCall 1 on g does not match:\n\nB\n"
         wanted = b"A\nCall 1 on g does not match:\n\nWhy: it does\n\nB\n"
         self.assertEqual(explain.insert(reason, given), wanted)
+
+    def test_inserts_the_reason_after_the_ranks_that_wait(self):
+        reason = explain.Reason(["Why: it does"], ["Call 1"])
+        given = b"A  FAILED: rank 1 raised\n\n  rank 0  waits\n\nB\n"
+        wanted = b"A  FAILED: rank 1 raised\n\n  rank 0  waits\n\nWhy: it does\n\nB\n"
+        self.assertEqual(explain.insert(reason, given), wanted)
+
+    def test_drops_the_advice_to_search_for_a_change(self):
+        reason = explain.Reason(["Why: it does"])
+        given = b"A\nRank 0 waits.\nNext: 'pipesim fix r' searches for a change\n  of it.\n\nB\n"
+        wanted = b"A\nRank 0 waits.\n\nWhy: it does\n\nB\n"
+        self.assertEqual(explain.insert(reason, given, changed=True), wanted)
 
 
 if __name__ == "__main__":

@@ -333,12 +333,12 @@ def _with_changes(
     if found is None:
         return reason
     if options.apply is None:
-        return reason._replace(lines=[*reason.lines, *report.lines(found.case, found.search)])
+        return reason._replace(lines=[*reason.lines, "", *report.lines(found.case, found.search)])
     try:
         chosen = command.apply(found, options.apply)
     except command.CannotApply as error:
         _fail(str(error), hint="'--fix' shows the changes and their numbers")
-    return reason._replace(lines=[*reason.lines, *report.applied(found.case, chosen)])
+    return reason._replace(lines=[*reason.lines, "", *report.applied(found.case, chosen)])
 
 
 def _record_and_check(options: argparse.Namespace, settings: Settings) -> int:
@@ -355,14 +355,15 @@ def _record_and_check(options: argparse.Namespace, settings: Settings) -> int:
             if judged == EXIT_FAILED and (options.why or options.fix or options.apply):
                 from pipesim.why import explain
 
-                if explain.hangs(name, given, folder):
+                by_buffers = options.fix or options.apply is not None
+                if explain.hangs(name, given, folder, by_buffers):
                     again = dataclasses.replace(settings, device=outcome.device)
                     reason = explain.explain(again, nursery, given)
                     if reason.is_new_record:
                         judged, report = program.check_as_shown(name, *given, folder=folder)
                     if options.fix or options.apply:
                         reason = _with_changes(options, reason, again, nursery, given)
-                    report = explain.insert(reason, report)
+                    report = explain.insert(reason, report, by_buffers)
         except (program.ProgramNotFound, program.ProgramDied, OSError) as error:
             kept = options.output
             if kept is None:

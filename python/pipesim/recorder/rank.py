@@ -111,9 +111,11 @@ def run_rank(
         cuda.install(recorder)
     tracer: Optional[Tracer] = None
     if settings.trace is not None:
+        from pipesim.why import sites
         from pipesim.why import tracer as tracing
 
         tracer = tracing.install(recorder, Path(settings.out), settings.trace)
+        sites.edit(settings.edits)
     try:
         _run_and_end(recorder, settings, function, tracer)
     except Ended:
@@ -216,7 +218,7 @@ def _run_script(
     if function is not None:
         function()
         return
-    edits = edited.install(dict(settings.edits))
+    edits = edited.install(dict(settings.edits) if tracer is None else {})
     if settings.module:
         sys.argv = [settings.script, *settings.args]
         sys.path.insert(0, os.getcwd())

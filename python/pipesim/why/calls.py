@@ -134,6 +134,19 @@ def messages(traces: Sequence[Trace]) -> tuple[list[WrongMessage], bool]:
     return found, any(calls.values())
 
 
+def ends_of(wrong: WrongMessage) -> tuple[Optional[Event], Optional[Event]]:
+    """Returns the send and the recv of a wrong message. If one is missing: the last ones between
+    the two ranks, which have no counterpart."""
+    if wrong.send is not None and wrong.recv is not None:
+        return wrong.send, wrong.recv
+    ends = ((wrong.sender, "send", wrong.receiver), (wrong.receiver, "recv", wrong.sender))
+    found: list[Optional[Event]] = []
+    for trace, op, other in ends:
+        same = [e for e in trace.entries if e.op == op and e.entry.get("peer") == other.rank]
+        found.append(same[-1] if same else None)
+    return found[0], found[1]
+
+
 def thread_clash(traces: Sequence[Trace]) -> Optional[tuple[Trace, Event, Trace, Event]]:
     """Returns two calls of different threads on one group whose order is not fixed, if there are
     any: two calls of one rank, or calls with the same number on two ranks."""

@@ -50,10 +50,19 @@ class Reason(NamedTuple):
     seconds: float = 0.0
 
 
-def hangs(record: str, check: Sequence[str], folder: Optional[str] = None) -> bool:
-    """Whether `pipesim check` finds a hang or a mismatch, and not only a rank that failed."""
+def hangs(
+    record: str, check: Sequence[str], folder: Optional[str] = None, by_buffers: bool = True
+) -> bool:
+    """Whether `pipesim check` finds a hang or a mismatch, or ranks that wait for one that failed.
+    `by_buffers`: a hang that NCCL's buffers hide counts also."""
     judged = program.check_as_json(record, *check, folder=folder)
-    return judged is not None and judged["answer"] in ("hang possible", "hang certain", "mismatch")
+    if judged is None:
+        return False
+    if judged["answer"] == "failed":
+        return "first_difference" in (judged["hang"] or {})
+    if judged["answer"] == "runs by buffers":
+        return by_buffers
+    return judged["answer"] in ("hang possible", "hang certain", "mismatch")
 
 
 def explain(settings: Settings, nursery: Optional[Nursery], check: Sequence[str]) -> Reason:
@@ -94,11 +103,18 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", errors="replace")
 
 
-def insert(reason: Reason, report: bytes) -> bytes:
-    """Returns the report of `pipesim check` with the reason after its first paragraph, which has
-    the verdict and, in most reports, the calls that do not match."""
+def insert(reason: Reason, report: bytes, changed: bool = False) -> bytes:
+    """Returns the report of `pipesim check` with the reason after the paragraphs that have the
+    verdict, and who waits for whom. `changed`: the reason has changes of the script, so advice to
+    search for some is dropped."""
     first, _, rest = report.partition(b"\n\n")
-    lines = [*(() if b" does not match:" in first else reason.mismatch), *reason.lines]
+    says_who = b" does not match:" in first
+    if b"FAILED" in first.split(b"\n")[0]:
+        who, _, rest = rest.partition(b"\n\n")
+        first, says_who = b"\n\n".join((first, who)), True
+    if changed:
+        first = re.sub(rb"\n\S*Next:.*'pipesim fix(?:.*\n  )*.*", b"", first)
+    lines = [*(() if says_who else reason.mismatch), *reason.lines]
     text = "\n".join(lines).encode("utf-8", "replace")
     return b"\n\n".join((first, text, rest))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,9 +11,18 @@ from typing import Any, Optional
 from pipesim.recorder.report import ranks_text
 from pipesim.why import calls, walk
 from pipesim.why.calls import Mismatch, WrongMessage
-from pipesim.why.sites import LOOPS, Site
+from pipesim.why.sites import LOOPS, Site, text_of, tree_of
 from pipesim.why.traces import NEW_GROUP, Event, GroupKey, Line, Trace, read
-from pipesim.why.trail import Step, Trail, loop_text, outcome_text, telling_operands, turns
+from pipesim.why.trail import (
+    Step,
+    Trail,
+    is_by_chance,
+    is_rank_itself,
+    loop_text,
+    outcome_text,
+    telling_operands,
+    turns,
+)
 from pipesim.why.walk import Finding, Parting
 
 Json = dict[str, Any]
@@ -21,8 +31,10 @@ _MAX_PAIRS = 4  # pairs of ranks that are walked
 _MAX_TRAIL = 3
 _MAX_STACK = 3
 _MAX_CALLS = 8
-_MAX_SHOWN = 60  # characters of a source line
-_MAX_VALUE = 34
+_MAX_SHOWN, _LEAST_SHOWN = 60, 20  # characters of a source line
+_MAX_VALUE = 33
+_MAX_END = 40  # characters of an exception
+_MAX_NAMES = 4
 _WIDTH = 80
 
 # Notes of a record after which the recorder itself can be the cause of a branch.
@@ -69,7 +81,7 @@ class Analysis:
             if self._messages():
                 return
             findings = self._without_mismatch()
-            decided = next((each for each in findings if each.in_step), None)
+            decided = next((each for each in findings if each.in_step or each.cause), None)
         if decided is None:
             decided = next((each for each in findings if each.silent), None)
         if decided is None:
@@ -99,19 +111,36 @@ class Analysis:
         if not has_messages or not (wrong or set(last) <= {"send", "recv", "wait"}):
             return False
         self._say("order", "no branch decides, the order does")
-        self.result["messages"] = [
-            {
-                "send": self._call(each.sender, each.send),
-                "recv": self._call(each.receiver, each.recv),
-            }
-            for each in wrong[:_MAX_TRAIL]
-        ]
+        found = [self._wrong(each) for each in wrong]
+        different = [each for i, each in enumerate(found) if each not in found[:i]]
+        self.result["messages"] = different[:_MAX_TRAIL]
+        first: Json = found[0] if found else {}
+        if "differ" in first:
+            what = " and ".join(first["differ"])
+            ends = [end["stack"][0]["at"] for end in (first["send"], first["recv"])]
+            where = f"the send at {ends[0]} and the recv at {ends[1]}"
+            self._say("order", f"no branch decides; {where} differ in their {what}")
         self.result["calls"] = [
             self._call(trace, event)
             for trace in self.traces
             for event in [each for each in trace.entries if each.is_message][-2:]
+            if trace.is_cut
         ]
         return True
+
+    def _wrong(self, wrong: WrongMessage) -> Json:
+        """Returns a send and a recv that do not match, and what differs."""
+        send, recv = calls.ends_of(wrong)
+        found: Json = {
+            "send": self._call(wrong.sender, send), "recv": self._call(wrong.receiver, recv)
+        }  # fmt: skip
+        if send is None or recv is None:
+            return found
+        groups = self._group(wrong.sender, send), self._group(wrong.receiver, recv)
+        pairs = {"group": groups, "tag": (send.entry.get("tag"), recv.entry.get("tag")),
+                 "size": (send.entry.get("bytes"), recv.entry.get("bytes"))}  # fmt: skip
+        differ = {name: list(pair) for name, pair in pairs.items() if pair[0] != pair[1]}
+        return {**found, "differ": differ} if differ else found
 
     def _without_mismatch(self) -> list[Finding]:
         """Returns findings for pairs of ranks that call on several groups in different orders. If a
@@ -138,11 +167,10 @@ class Analysis:
         trail = Trail(finding)
         parting = finding.cause
         if parting is None and finding.in_step is None:
-            known = [each for each in finding.silent if each.site is not None]
-            if not known:
-                self._say("order", "no branch decides, the order does")
+            parting = self._before(finding)
+            if parting is None:
+                self._order()
                 return
-            parting = known[-1]
         point = (parting.a, parting.b) if parting is not None else finding.in_step
         assert point is not None
         if self._is_made_up(finding, *point):
@@ -161,6 +189,27 @@ class Analysis:
             self.result["source"] = trail.source
         if not (finding.first.complete and finding.second.complete):
             self.result["notes"] = ["the trace is not complete: it has too many events"]
+
+    def _before(self, finding: Finding) -> Optional[Parting]:
+        """Returns the last branch at which the ranks part, if no call shows which one decides. With
+        messages, a branch with calls is only where each rank has its own order."""
+        known = [each for each in finding.silent if each.site is not None]
+        calling = [each for each in known if _calls_in(finding, each)]
+        if calls.messages(self.traces)[1]:
+            known = [each for each in known if each not in calling]
+        elif calling:
+            finding.cause = calling[-1]
+            return finding.cause
+        return known[-1] if known else None
+
+    def _order(self) -> None:
+        self._say("order", "no branch decides, the order does")
+        self.result["calls"] = [
+            self._call(trace, event)
+            for trace in self.traces
+            for event in [e for e in trace.entries if trace.group(e) is not None][-1:]
+            if trace.is_cut
+        ]
 
     def _is_made_up(self, finding: Finding, a: Optional[Event], b: Optional[Event]) -> bool:
         for trace, event in ((finding.first, a), (finding.second, b)):
@@ -222,6 +271,9 @@ class Analysis:
                 side["values"] = _values(events, names)
             elif events:
                 side["outcome"] = _several([loop_text(event) for event in events])
+            leaves = _exit_of(site, name == "true") if events and parting.kind == "test" else ""
+            if leaves:
+                side["leaves"] = leaves
             for trace, _ in members:
                 if trace in regions and finding.cause is not None:
                     called = [trace.group(each) is not None for each in regions[trace]]
@@ -243,6 +295,7 @@ class Analysis:
         where = at["at"] + (f", in {at['in']}" if "in" in at else "")
         self._say("parts", f"the ranks part at {where}, without a test in traced code")
         self.result["at"], self.result["sides"] = at, sides
+        trail.of_raised(parting.a, parting.b)
         before = [each for each in finding.silent if each.site is not None]
         if before:
             last = before[-1]
@@ -360,13 +413,48 @@ class Analysis:
         return {**found, "note": step.note} if step.note else found
 
 
+def _calls_in(finding: Finding, parting: Parting) -> bool:
+    """Whether a side of a parting calls a group, or uses the store."""
+    sides = ((finding.first, parting.region_a), (finding.second, parting.region_b))
+    return any(
+        trace.group(event) is not None or "store" in event.entry
+        for trace, region in sides for event in region
+    )  # fmt: skip
+
+
 def _shown(trail: Trail) -> list[int]:
     """Returns the indices of the steps that the text shows: the last step, the last test, and the
-    first steps."""
-    count = len(trail.steps)
-    tests = [i for i, step in enumerate(trail.steps) if step.kind == "test"]
-    wanted = dict.fromkeys([*range(count)[-1:], *tests[-1:], *range(count)])
+    steps before them, without steps that say nothing new."""
+    known = [i for i, step in enumerate(trail.steps) if not _is_said(trail, i)]
+    tests = [i for i in known if trail.steps[i].kind == "test"]
+    wanted = dict.fromkeys([*known[-1:], *tests[-1:], *reversed(known)])
     return sorted(list(wanted)[:_MAX_TRAIL])
+
+
+def _is_said(trail: Trail, index: int) -> bool:
+    """Whether the step before shows a step's source, or "decided by: the rank" says it all."""
+    step, before = trail.steps[index], trail.steps[index - 1] if index else None
+    if trail.source == "the rank" and is_rank_itself(step):
+        return True
+    if step.kind != "test" or before is None or before.kind == "test":
+        return False
+    return (step.path, step.line) == (before.path, before.line) and step.text in before.text
+
+
+# The ends of an arm of a branch, in words.
+_EXITS = {
+    ast.Return: "returns", ast.Break: "leaves the loop", ast.Continue: "begins the next turn",
+    ast.Raise: "raises",
+}  # fmt: skip
+
+
+def _exit_of(site: Site, outcome: bool) -> str:
+    """Returns how an arm of an `if` is left, in words; "" if the code after the branch follows."""
+    for node in ast.walk(tree_of(site.path)):
+        if isinstance(node, ast.If) and node.lineno == site.line and site.kind == "if":
+            arm = node.body if outcome else node.orelse
+            return _EXITS.get(type(arm[-1]), "") if arm else ""
+    return ""
 
 
 def _several(texts: Sequence[str]) -> str:
@@ -385,7 +473,7 @@ def _values(events: Sequence[Event], names: Sequence[str]) -> dict[str, str]:
 def _end_text(trace: Trace) -> str:
     end = trace.end.get("end")
     if end == "raised":
-        return f" (raised {trace.end.get('text', '')})"
+        return f" (raised {_short(trace.end.get('text', ''), _MAX_END)})"
     return f" (exited with {trace.end.get('code')})" if end == "exited" else f" ({end})"
 
 
@@ -396,7 +484,7 @@ def _stack(lines: Sequence[Line]) -> list[Json]:
 
 
 def _line(path: str, number: int) -> str:
-    lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = text_of(path).splitlines()
     return lines[number - 1].strip() if number <= len(lines) else ""
 
 
@@ -449,7 +537,9 @@ def mismatch_lines(result: Json) -> list[str]:
     for message in result.get("messages", ()):
         sender, receiver = message["send"], message["recv"]
         ranks = f"rank {sender['rank']} to rank {receiver['rank']}"
-        lines.append(f"A message of {ranks} does not match:")
+        pairs = message.get("differ", {}).items()
+        differ = "".join(f", {name} {' | '.join(map(str, pair))}" for name, pair in pairs)
+        lines.append(f"A message of {ranks} does not match{differ}:")
         lines += _calls_text([sender, receiver])
     return lines
 
@@ -469,10 +559,16 @@ def reason_lines(result: Json) -> list[str]:
         if len(listed) > _MAX_CALLS:
             lines.append(f"  ... and {len(listed) - _MAX_CALLS} calls of other ranks")
     trail = result.get("trail", [])
+    begin = 0
     for index in result.get("shown", ()):
-        lines += _step_text(trail[index], at)
+        names = [step["name"] for step in trail[begin:index] if step["name"]]
+        lines += _step_text(trail[index], at, names)
+        begin = index + 1
     if "source" in result:
-        lines.append(f"  decided by: {result['source']}")
+        source = result["source"]
+        chance = ", so this can also happen later, or not at all" if is_by_chance(source) else ""
+        text = f"  decided by: {source}{chance}"
+        lines += textwrap.wrap(text, _WIDTH, subsequent_indent="    ")
     lines += [f"  {note}" for note in result.get("notes", ())]
     return lines
 
@@ -506,24 +602,26 @@ def _sides_text(sides: Sequence[Json]) -> list[str]:
             count = calls["count"]
             of = f"rank {calls['rank']}" if len(side["ranks"]) > 1 else "it"
             number = f"{count} call{'' if count == 1 else 's'}" if count else "no call"
-            then = f"   then {of} makes {number}"
+            leaves = f"{side['leaves']}, and " if "leaves" in side else ""
+            then = f"   then {of} {leaves}makes {number}"
         lines.append(f"          {name:<{width}}  {side['outcome']:5}  {values}".rstrip() + then)
     return lines
 
 
-def _step_text(step: Json, at: Optional[Json]) -> list[str]:
+def _step_text(step: Json, at: Optional[Json], before: Sequence[str]) -> list[str]:
     """Returns the lines of a step: place, source and values. Values that do not fit get their own
-    line."""
+    line. `before`: names of the steps before, which are not shown."""
     file, _, number = step["at"].rpartition(":")
     same = at is not None and at["at"].rpartition(":")[0] == file
     place = f"line {number}" if same else step["at"]
     values = " | ".join(_short(value, _MAX_VALUE) for value in step["values"])
     note = f" ({step['note']})" if "note" in step else ""
     verb = {"argument": "is passed by", "loop": "is of", "return": "is returned by"}
-    begin = "  " if step["kind"] == "test" else (
-        f"  {step['name'] or 'the loop'} {verb.get(step['kind'], 'is from')} "
-    )  # fmt: skip
-    line = f"{begin}{place}{note}:  {_short(step['text'])}"
+    names = list(dict.fromkeys([*before, step["name"] or "the loop"]))
+    chain = " < ".join(names[-_MAX_NAMES:])
+    begin = "  " if step["kind"] == "test" else f"  {chain} {verb.get(step['kind'], 'is from')} "
+    begin += f"{place}{note}:  "
+    line = begin + _short(step["text"], max(_LEAST_SHOWN, min(_MAX_SHOWN, _WIDTH - len(begin))))
     if len(line) + len(values) + 4 <= _WIDTH:
         return [f"{line}    {values}"]
     return [line, f"          {values}"]

@@ -16,10 +16,12 @@ expression is evaluated twice. Lambdas and f-strings do not change.
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
 import dataclasses
 import functools
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Optional
 
@@ -394,14 +396,46 @@ def rewrite(path: str, source: str, file: int) -> ast.Module:
     return _Rewriter(path, source, file).module(ast.parse(source, path))
 
 
+# Texts in the place of files, by absolute path: those of an edit.
+_texts: dict[str, str] = {}
+
+
+@contextlib.contextmanager
+def edited(texts: Iterable[tuple[str, str]]) -> Iterator[None]:
+    """Reads these texts in the place of their files."""
+    edit(texts)
+    try:
+        yield
+    finally:
+        edit(())
+
+
+def edit(texts: Iterable[tuple[str, str]]) -> None:
+    """Reads these texts, and no others, in the place of their files from now on."""
+    _texts.clear()
+    _texts.update(texts)
+    tree_of.cache_clear()
+    sites_of.cache_clear()
+
+
+def edited_text(path: str) -> Optional[str]:
+    """Returns the edited text of a file; None if it is not edited."""
+    return _texts.get(os.path.abspath(path))
+
+
+def text_of(path: str) -> str:
+    text = edited_text(path)
+    return Path(path).read_text(encoding="utf-8", errors="replace") if text is None else text
+
+
 @functools.lru_cache(maxsize=None)
 def tree_of(path: str) -> ast.Module:
-    return ast.parse(Path(path).read_text(encoding="utf-8"), path)
+    return ast.parse(text_of(path), path)
 
 
 @functools.lru_cache(maxsize=None)
 def sites_of(path: str) -> list[Site]:
     """Returns the sites of a file, in the order of their numbers."""
-    rewriter = _Rewriter(path, Path(path).read_text(encoding="utf-8"), 0)
+    rewriter = _Rewriter(path, text_of(path), 0)
     rewriter.module(tree_of(path))
     return rewriter.sites

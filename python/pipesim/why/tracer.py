@@ -128,7 +128,9 @@ class Tracer:
     def code_of(self, path: str) -> Optional[types.CodeType]:
         """Returns the code of a source file, rewritten; None if the file cannot be rewritten."""
         try:
-            source = importlib.util.decode_source(Path(path).read_bytes())
+            source = sites.edited_text(path)
+            if source is None:
+                source = importlib.util.decode_source(Path(path).read_bytes())
             tree = sites.rewrite(path, source, len(self._files))
             code: types.CodeType = compile(tree, path, "exec", dont_inherit=True)
         except (SyntaxError, RecursionError, ValueError, OSError):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import bisect
 import dataclasses
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Optional
 
@@ -34,6 +35,8 @@ _SOURCES = {
     "the environment of the rank": "getenv",
     "an address, or a hash of the process": "id hash",
 }
+# Sources after which one recording proves little.
+_CHANCE = ("each rank reads its own clock", "random", "the store", "the file system")
 _SET_ORDER = "the order of a set, which differs between processes"
 _OWN_RESULT = "what goes in is equal, what comes out is not"
 
@@ -93,19 +96,39 @@ class Trail:
 
     def of_call(self, a: Event, b: Event) -> None:
         """Follows the arguments of two calls at one place."""
-        stack = self._first.stack(a)
-        path = self._first.path_of(stack[0].at) if stack else None
+        is_group = self._first.group(a) != self._second.group(b)
+        points = Point(a.frame, a.time), Point(b.frame, b.time)
+        self._arguments_of(self._first, a, is_group, *points)
+
+    def of_raised(self, a: Optional[Event], b: Optional[Event]) -> None:
+        """Follows the arguments of a call that one rank makes, and in which the other raises. One
+        event is None: that of the rank that raises."""
+        frames = self._walk.frames
+        if a is not None and a.kind == "entry" and a.frame in frames:
+            points = Point(a.frame, a.time), Point(frames[a.frame], self._second.last_time + 1)
+            self._arguments_of(self._first, a, False, *points)
+        elif b is not None and b.kind == "entry":
+            for ours, theirs in frames.items():
+                if theirs is b.frame:
+                    points = Point(ours, self._first.last_time + 1), Point(theirs, b.time)
+                    self._arguments_of(self._second, b, False, *points)
+
+    def _arguments_of(
+        self, trace: Trace, call: Event, is_group: bool, a: Point, b: Point
+    ) -> None:
+        """Follows the arguments at the line of a call. `is_group`: the group first."""
+        stack = trace.stack(call)
+        path = trace.path_of(stack[0].at) if stack else None
         if path is None:
             return
         given = [
             (keyword.arg or "", keyword.value)
-            for node in _calls_at(path, a.line)
+            for node in _calls_at(path, call.line)
             for keyword in [*(ast.keyword("", each) for each in node.args), *node.keywords]
         ]
-        if self._first.group(a) != self._second.group(b):
+        if is_group:
             given.sort(key=lambda argument: argument[0] != "group")
-        names = [name for _, value in given for name in read_names(value)]
-        self._follow(names, Point(a.frame, a.time), Point(b.frame, b.time))
+        self._follow([name for _, value in given for name in read_names(value)], a, b)
 
     # Names
 
@@ -197,7 +220,7 @@ class Trail:
             return
         before = [name] if site.kind == "change" else []  # `x += y` and `x.append(y)` also read `x`
         if not self._follow([*read_names(site.value), *before], *points):
-            self._end(site, values)
+            self._end(site, values, a)
 
     def _made(self, name: str, a: Point, b: Point) -> None:
         """Adds the line that made a set. The texts of equal sets can differ in their order."""
@@ -205,10 +228,15 @@ class Trail:
         if ours is not None and theirs is not None:
             self._step("set", ours, name, (_value(ours, name), _value(theirs, name)))
 
-    def _end(self, site: Site, values: tuple[str, str]) -> None:
-        """Names the source: the inputs of the line do not differ."""
+    def _end(self, site: Site, values: tuple[str, str], event: Event) -> None:
+        """Names the source: the inputs of the line of `event` do not differ."""
         called = called_names(site.value)
         self.source = _source_of(site.value)
+        for each in event.frame.events:  # a function of the user that reads a source
+            is_called = each.kind == "enter" and _is_called_by(site, each.line)
+            back = _return_of(each.value) if is_called and not self.source else None
+            if back is not None and back.site is not None:
+                self.source = _source_of(back.site.value)
         if not self.source and any(value.startswith("tensor") for value in values):
             self.source = "data, which differs between ranks"
         if not self.source and called:
@@ -239,7 +267,7 @@ class Trail:
         if not self._test_in(a.site.value, a):
             points = Point(a.frame, a.time), Point(b.frame, b.time)
             if not self._follow(read_names(a.site.value), *points):
-                self._end(a.site, values)
+                self._end(a.site, values, a)
         return True
 
     def _two_places(self, name: str, a: Event, b: Event, values: tuple[str, str]) -> None:
@@ -345,6 +373,11 @@ def _is_called_by(site: Site, line: int) -> bool:
     return value is not None and value.lineno <= line <= (value.end_lineno or value.lineno)
 
 
+def is_by_chance(source: str) -> bool:
+    """Whether a source can give other values in another run."""
+    return source.startswith(_CHANCE) or source.endswith(_OWN_RESULT)
+
+
 def _source_of(node: Optional[ast.expr]) -> str:
     """Names the source of differences between ranks that an expression reads, or returns ""."""
     if node is None:
@@ -396,6 +429,13 @@ def turns(number: int) -> str:
 
 def _is_plain(text: str) -> bool:
     return text in ("True", "False", "None") or not text[:1].isalpha()
+
+
+def is_rank_itself(step: Step) -> bool:
+    """Whether a step only reads the rank, such as `rank = dist.get_rank()`."""
+    target, equals, value = step.text.partition("=")
+    is_plain = bool(equals) and not re.search(r"[=!<>%/*+]|\bif\b", value)
+    return step.kind == "set" and is_plain and _reads_rank(value)
 
 
 def _reads_rank(text: str) -> bool:

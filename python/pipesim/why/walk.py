@@ -204,6 +204,7 @@ class Finding:
         self.in_step: Optional[tuple[Event, Event]] = None
         self.silent: list[Parting] = []  # earlier partings without different calls
         numbers = {**_numbers(first, second), **_numbers(second, first)}
+        differs = found is not None or _stand_apart(first, second, numbers)
         last_good = self._compare_calls(numbers)
         ours, theirs = [], []  # calls since the cause
         for parting in self.walk.partings:
@@ -211,9 +212,10 @@ class Finding:
             calls_b = self._calls(second, first, parting.region_b)
             time = parting.a.time if parting.a is not None else None
             is_after = time is None or time > last_good
-            if self.cause is not None and (found is None or time is None or time > found.time):
-                break
-            if found is not None and is_after and calls_a != calls_b:
+            if self.cause is not None and found is not None:
+                if time is None or time > found.time:
+                    break
+            if differs and is_after and calls_a != calls_b:
                 if self._is_cut(parting, calls_a, calls_b):
                     continue
                 self.cause = self.cause or parting
@@ -259,6 +261,17 @@ class Finding:
         )
         is_end = bool(region) and region[-1].time >= trace.entries[-1].time
         return n > 0 and calls_a[:n] == calls_b[:n] and trace.is_cut and is_end
+
+
+def _stand_apart(first: Trace, second: Trace, numbers: dict[Event, int]) -> bool:
+    """Whether the records of two ranks end in collectives of both that do not match."""
+    ends = []
+    for trace, other in ((first, second), (second, first)):
+        calls = [event for event in trace.entries if trace.group(event) is not None]
+        if not calls or not trace.is_cut or not shared(trace, other, calls[-1]):
+            return False
+        ends.append((trace.group(calls[-1]), numbers[calls[-1]]))
+    return ends[0] != ends[1]
 
 
 def _numbers(trace: Trace, other: Trace) -> dict[Event, int]:

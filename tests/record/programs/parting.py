@@ -144,6 +144,49 @@ def messages():
     dist.recv(other, (rank - 1) % world)
 
 
+def other_tag():
+    if rank == 0:
+        dist.send(torch.ones(4), 1, tag=3)
+    else:
+        dist.recv(torch.zeros(4), 0, tag=4)
+
+
+def from_any():
+    if rank == 0:
+        dist.recv(torch.zeros(4))
+    else:
+        dist.barrier()
+
+
+def members_only():
+    if rank < 2:  # parts members_only
+        dist.new_group([0, 1])
+    dist.barrier()
+
+
+def key():
+    store = dist.distributed_c10d._get_default_store()
+    if rank == 0:  # parts key
+        dist.barrier()
+        store.set("ready", "1")
+    else:
+        store.wait(["ready"])
+        dist.barrier()
+
+
+def refused():
+    splits = [1 + rank, 2]  # from refused
+    dist.all_to_all_single(torch.empty(sum(splits)), torch.ones(2), splits, [1, 1])  # parts refused
+
+
+def drawn():
+    kept = 4 if rank else 3  # from drawn
+    items = list(range(kept))
+    few = items[1:]
+    size = len(few)
+    dist.all_reduce(torch.zeros(1 + size))  # parts drawn
+
+
 def two_threads():
     thread = threading.Thread(target=lambda: mean(1), name="saver")
     thread.start()
