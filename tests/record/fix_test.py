@@ -266,6 +266,95 @@ class Kinds(TestCase):
             "+        log.append(net.module(torch.zeros(2, 2)).sum().item())",
         )  # fmt: skip
 
+    def test_keeps_the_steps_of_a_call_and_turns_elif_into_if(self):
+        self.assert_shown(
+            "logs_some_steps", "all ranks make this call if step == 1",
+            "-        elif rank == 0 and step == 1:",
+            "-            print(mean(step))",
+            "-        elif step == 2:",
+            '-            log.append("second")',
+            "+        else:",
+            "+            if step == 1:",
+            "+                result = mean(step)",
+            "+            if rank == 0 and step == 1:",
+            "+                print(result)",
+            "+            elif step == 2:",
+            '+                log.append("second")',
+        )  # fmt: skip
+
+    def test_keeps_one_of_two_orders(self):
+        self.assert_shown(
+            "two_orders", "the same order on every rank",
+            "-    if rank == 0:",
+            "-        dist.all_reduce(torch.zeros(1))",
+            "-        dist.all_reduce(torch.zeros(2), group=pair)",
+            "-    else:",
+            "-        dist.all_reduce(torch.zeros(2), group=pair)",
+            "-        dist.all_reduce(torch.zeros(1))",
+            "+    dist.all_reduce(torch.zeros(1))",
+            "+    dist.all_reduce(torch.zeros(2), group=pair)",
+        )  # fmt: skip
+
+    def test_gives_a_collective_one_root(self):
+        self.assert_shown(
+            "root", "to is 0 on every rank", "-    to = 0 if rank == 0 else 1", "+    to = 0"
+        )
+
+    def test_drops_the_exit_of_the_program(self):
+        self.assert_shown(
+            "leaves", "no rank exits here",
+            "-        if rank == 1 and step == 2:",
+            "-            sys.exit(0)",
+        )  # fmt: skip
+
+    def test_drops_an_exception_for_which_others_wait(self):
+        self.assert_shown(
+            "raises", "no rank raises here",
+            "-        if rank == 1 and step == 2:",
+            '-            raise ValueError("a bad sample")',
+        )  # fmt: skip
+
+    def test_sets_a_key_before_a_blocked_call(self):
+        self.assert_shown(
+            "key", "the key is set before this call",
+            '+        store.set("ready", "1")',
+            '-        store.set("ready", "1")',
+        )  # fmt: skip
+
+    def test_receives_first_on_all_ranks(self):
+        self.assert_shown(
+            "stages", "all ranks in the other order",
+            "+            take(value, 1)",
+            "-            take(value, 1)",
+        )  # fmt: skip
+
+    def test_exchanges_splits(self):
+        self.assert_shown(
+            "guessed_splits", "at is what the other ranks send",
+            "+    counts = torch.tensor(to)",
+            "+    others = torch.empty_like(counts)",
+            "+    dist.all_to_all_single(others, counts)",
+            "+    at = others.tolist()",
+        )  # fmt: skip
+
+    def test_looks_for_unused_parameters(self):
+        self.assert_shown(
+            "unused", "DDP looks for unused parameters in each step",
+            "-    net = DDP(Net())",
+            "+    net = DDP(Net(), find_unused_parameters=True)",
+        )  # fmt: skip
+
+    def test_combines_two_edits(self):
+        self.assert_shown(
+            "two_bugs", "in two places: all ranks make this call",
+            "-        if rank == 0:",
+            "-            mean(step)",
+            "-    if rank == 0:",
+            "-        dist.barrier()",
+            "+        mean(step)",
+            "+    dist.barrier()",
+        )  # fmt: skip
+
     def test_never_makes_a_function_of_the_rank_equal(self):
         found = self.find("roles", ranks=4)
         self.assertEqual(found.search.shown, [])

@@ -93,7 +93,7 @@ def _answer(options: argparse.Namespace, settings: Settings) -> dict[str, Any]:
         else:
             note = [] if _is_same(options.record, settings) else [*textwrap.wrap(_DIFFERS, 80), ""]
             changes = report.lines(found.case, found.search)
-            lines = [*note, *reason.mismatch, *reason.lines, *changes]
+            lines = [*note, *reason.mismatch, *reason.lines, "", *changes]
     assert reason.analysis is not None
     return {
         "text": "".join(f"{line}\n" for line in lines),

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Optional
 
 from pipesim.fix.case import Case, Modules, Place, Proposal, calls_at, free_name, propose
 from pipesim.fix.source import Lines, Source
 from pipesim.fix.values import models
-from pipesim.why.calls import WrongMessage
+from pipesim.why.calls import ends_of
 from pipesim.why.sites import called_names, last_name
 from pipesim.why.traces import Event, Trace
 
@@ -35,8 +36,8 @@ def messages(case: Case) -> Iterator[Proposal]:
     found: dict[str, list[Proposal]] = {}
     for place in _blocked_places(case):
         source = case.source(place.path)
-        for first, second in _pairs(source, place.line):
-            for name, edit in (("batch", _batch), ("isend", _isend), ("parity", _parity)):
+        for first, second in _pairs(source, place.line, _may_call):
+            for name, edit in _ORDERS.items():
                 found.setdefault(name, []).extend(edit(source, first, second))
     for proposals in found.values():
         yield from dict.fromkeys(proposals)
@@ -54,9 +55,25 @@ def _blocked_places(case: Case) -> list[Place]:
     return list(dict.fromkeys(s[i] for i in range(depth) for s in stacks if i < len(s)))
 
 
-def _pairs(source: Source, line: int) -> Iterator[tuple[ast.stmt, ast.stmt]]:
-    """Yields pairs of statements of one block: the first is at this line, and the second can also
-    call."""
+def key_first(case: Case) -> Iterator[Proposal]:
+    """Proposes to set a key of the store, for which a rank waits, before a blocked call."""
+    last = [trace.entries[-1].entry for trace in case.traces if trace.entries]
+    if not any(entry.get("store") in ("wait", "get") for entry in last):
+        return
+    for place in _blocked_places(case):
+        source = case.source(place.path)
+        for first, second in _pairs(source, place.line, _sets_key):
+            yield from _swapped(source, first, second, "the key is set before this call")
+
+
+def _sets_key(source: Source, statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and called_names(statement)[:1] == ["set"]
+
+
+def _pairs(
+    source: Source, line: int, is_second: Callable[[Source, ast.stmt], bool]
+) -> Iterator[tuple[ast.stmt, ast.stmt]]:
+    """Yields pairs of statements of one block, the first of which is at this line."""
     for statement in source.statements_at(line):
         if isinstance(statement, (ast.FunctionDef, ast.For, ast.While, ast.With)):
             return
@@ -64,7 +81,7 @@ def _pairs(source: Source, line: int) -> Iterator[tuple[ast.stmt, ast.stmt]]:
             continue
         block, index = source.block(statement), source.index(statement)
         for second in block[index + 1 : index + 1 + _MAX_NEXT]:
-            if _may_call(source, second):
+            if is_second(source, second):
                 yield statement, second
                 break
 
@@ -85,14 +102,16 @@ def _may_call(source: Source, statement: ast.stmt) -> bool:
     return False
 
 
-def _message(statement: ast.stmt, op: str) -> Optional[ast.Call]:
+def _message(source: Source, statement: ast.stmt, op: str) -> Optional[ast.Call]:
     """Returns the call of `op` if it is the whole statement, or the only statement in an `if`."""
     if isinstance(statement, ast.If) and not statement.orelse and len(statement.body) == 1:
         statement = statement.body[0]
     call = getattr(statement, "value", None)
     if not isinstance(statement, (ast.Expr, ast.Assign)) or not isinstance(call, ast.Call):
         return None
-    return call if last_name(call.func) == op else None
+    own = {node.name for node in source.all(ast.FunctionDef)}
+    is_own = isinstance(call.func, ast.Name) and call.func.id in own
+    return call if last_name(call.func) == op and not is_own else None
 
 
 def _is_plain(statement: ast.stmt) -> bool:
@@ -106,8 +125,8 @@ def _between(source: Source, first: ast.stmt, second: ast.stmt) -> Lines:
 
 def _batch(source: Source, first: ast.stmt, second: ast.stmt) -> Iterator[Proposal]:
     """Proposes one batch_isend_irecv for both calls."""
-    calls = [_message(first, "send") or _message(first, "recv"),
-             _message(second, "send") or _message(second, "recv")]  # fmt: skip
+    calls = [_message(source, each, "send") or _message(source, each, "recv")
+             for each in (first, second)]  # fmt: skip
     if not (_is_plain(first) and _is_plain(second)) or _between(source, first, second):
         return
     ops = []
@@ -139,7 +158,7 @@ def _waits(source: Source, line: int, works: str) -> Lines:
 
 def _isend(source: Source, first: ast.stmt, second: ast.stmt) -> Iterator[Proposal]:
     """Proposes a send that does not block, with a wait after the next call."""
-    call = _message(first, "send")
+    call = _message(source, first, "send")
     if call is None:
         return
     text = source.segment(call)
@@ -183,12 +202,23 @@ def _parity(source: Source, first: ast.stmt, second: ast.stmt) -> Iterator[Propo
     yield from propose(source, "messages", "odd ranks in the other order", text, reorders=True)
 
 
+def _swapped(
+    source: Source, first: ast.stmt, second: ast.stmt, title: str = "all ranks in the other order"
+) -> Iterator[Proposal]:
+    """Proposes the other order on all ranks."""
+    lines = [*source.piece(second), *source.piece(first), *_between(source, first, second)]
+    text = source.replaced(first, second, lines)
+    yield from propose(source, "messages", title, text, reorders=True)
+
+
+_ORDERS = {"batch": _batch, "isend": _isend, "parity": _parity, "swapped": _swapped}
+
+
 def same_envelope(case: Case) -> Iterator[Proposal]:
     """Proposes the group and tag of the other side for a send or recv that differs in them."""
     for wrong in case.wrong_messages:
-        ends: tuple[_End, _End] = (wrong.sender, wrong.send), (wrong.receiver, wrong.recv)
-        if wrong.send is None or wrong.recv is None:
-            ends = _counterparts(wrong)
+        send, recv = ends_of(wrong)
+        ends: tuple[_End, _End] = (wrong.sender, send), (wrong.receiver, recv)
         for (trace, event), (other, peer) in (ends, tuple(reversed(ends))):
             ours, theirs = (_call_of(case, *end) for end in ((trace, event), (other, peer)))
             if ours is None or theirs is None:
@@ -204,14 +234,6 @@ def same_envelope(case: Case) -> Iterator[Proposal]:
             text = source.substituted((call, f"{source.segment(call.func)}({', '.join(texts)})"))
             what = f"the group and tag of rank {other.rank} here also"
             yield from propose(source, "messages", what, text, reorders=True)
-
-
-def _counterparts(wrong: WrongMessage) -> tuple[_End, _End]:
-    """Returns the last send and recv between two ranks, which have no counterpart."""
-    sender, receiver = wrong.sender, wrong.receiver
-    sends = [e for e in sender.entries if e.op == "send" and e.entry.get("peer") == receiver.rank]
-    recvs = [e for e in receiver.entries if e.op == "recv" and e.entry.get("peer") == sender.rank]
-    return (sender, sends[-1] if sends else None), (receiver, recvs[-1] if recvs else None)
 
 
 def _call_of(
@@ -314,7 +336,9 @@ def _find_unused(source: Source, call: ast.Call) -> Iterator[Proposal]:
     else:
         change = (call, f"{source.segment(call)[:-1].rstrip().rstrip(',')}, {option}=True)")
     title = "DDP looks for unused parameters in each step"
-    yield from propose(source, "ddp", title, source.substituted(change))
+    for proposal in propose(source, "ddp", title, source.substituted(change)):
+        # DDP builds no new buckets after the first step then.
+        yield dataclasses.replace(proposal, regroups=True)
 
 
 def module_of_ddp(case: Case) -> Iterator[Proposal]:

@@ -25,7 +25,8 @@ class Proposal:
     """An edit of a file. `kind`: see docs/explanation/fix-a-script.md. `extra`: the new lines,
     without indentation, whose calls the job did not make before. `thought`: the decision that is
     left to the author, if any. `reorders`: calls before the first difference can change their
-    order. `changes`: what the job does in addition."""
+    order. `regroups`: these calls can have other sizes. `changes`: what the job does in addition.
+    `unless`: the text of a better edit; if that is proved, this one is not tried."""
 
     kind: str
     title: str
@@ -35,6 +36,8 @@ class Proposal:
     thought: str = ""
     reorders: bool = False
     changes: str = ""
+    unless: str = ""
+    regroups: bool = False
 
 
 class Place(NamedTuple):
@@ -57,7 +60,8 @@ class Case:
         self.decided_by: str = analysis.trail.source if analysis.trail is not None else ""
         self.sides: list[dict[str, Any]] = analysis.result.get("sides", [])
         self.blocked = set(_blocked(hang))  # lines at which ranks are blocked, e.g. "train.py:20"
-        self._backend = backend
+        self.reached = reached(hang)
+        self.backend = backend
         self._sources: dict[str, Source] = {}
         self._roles: dict[str, Roles] = {}
 
@@ -144,6 +148,14 @@ class Case:
             if event is not None:
                 yield trace, event
 
+    @property
+    def roots(self) -> Optional[tuple[str, str]]:
+        """The roots of two calls that differ only in their root."""
+        calls = [(trace.group(event), *trace.signature(event)) for trace, event in self.differing()]
+        if len(calls) < 2 or calls[0][:-1] != calls[1][:-1]:
+            return None
+        return str(calls[0][-1]), str(calls[1][-1])
+
     def group_argument(self, place: Place) -> Optional[str]:
         """Returns `, group=G`, with the group of the calls that differ, for a new call at a place;
         "" for the world group; None if no name of the group is known there."""
@@ -185,9 +197,14 @@ class Case:
         """Returns `, device=...` for a tensor of the group of the calls that differ."""
         for trace, event in self.differing():
             if "g" in event.entry:
-                definition = trace.backends.get(event.entry["g"], "") or self._backend
+                definition = trace.backends.get(event.entry["g"], "") or self.backend
                 return ', device="cuda"' if definition == "nccl" else ""
-        return ', device="cuda"' if self._backend == "nccl" else ""
+        return ', device="cuda"' if self.backend == "nccl" else ""
+
+
+def reached(hang: Optional[Mapping[str, Any]]) -> int:
+    """Returns the number of ops that are done before a hang."""
+    return int(hang["acts"]["done"]) if hang is not None else 0
 
 
 def _blocked(hang: Optional[Mapping[str, Any]]) -> Iterator[str]:
@@ -272,7 +289,7 @@ def free_name(source: Source, line: int, name: str) -> str:
 
 def propose(
     source: Source, kind: str, title: str, text: str, extra: Sequence[str] = (),
-    thought: str = "", reorders: bool = False, changes: str = "",
+    thought: str = "", reorders: bool = False, changes: str = "", unless: str = "",
 ) -> Iterator[Proposal]:
     """Yields a proposal if its text is valid and differs from the source."""
     text = Modules(source).with_imports(text)
@@ -282,5 +299,5 @@ def propose(
         return
     if text != source.text:
         lines = frozenset(line.strip() for line in extra)
-        yield Proposal(kind, title, source.path, text, lines, thought, reorders, changes)
+        yield Proposal(kind, title, source.path, text, lines, thought, reorders, changes, unless)
 

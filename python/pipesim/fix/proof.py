@@ -7,6 +7,7 @@ that makes the job do nothing would be proved.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import tempfile
@@ -15,17 +16,17 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
-from pipesim.fix.case import Case, Proposal
+from pipesim.fix.case import Case, Proposal, reached
 from pipesim.recorder import launcher, program
 from pipesim.recorder.nursery import Nursery
 from pipesim.recorder.rank import rank_file_name
 from pipesim.recorder.report import ranks_text
 from pipesim.recorder.settings import Settings
+from pipesim.why import sites
+from pipesim.why.report import Analysis
 from pipesim.why.traces import GroupKey, Trace, define_group
+from pipesim.why.trail import is_by_chance
 
-# Sources of a difference after which one recording proves little.
-_CHANCE = ("each rank reads its own clock", "random", "the store", "the file system")
-_OTHER_RESULT = "what goes in is equal"
 _LEAST_SECONDS = 5.0  # least timeout; the machine can be busier than in the traced run
 _VARIATIONS = 2  # further recordings, with other seeds and delays
 
@@ -55,6 +56,7 @@ class Proof:
     calls: list[int] = dataclasses.field(default_factory=list)
     extra: Counter[str] = dataclasses.field(default_factory=Counter)
     steps: int = 0
+    reached: int = 0  # ops that are done, if it still hangs
     fewer: list[int] = dataclasses.field(default_factory=list)  # ranks with fewer calls
 
     @property
@@ -77,9 +79,8 @@ class Prover:
         )  # fmt: skip
         self._before = [_before(case, trace) for trace in case.traces]
         self._original = [read_calls(record, rank)[0] for rank in range(settings.ranks)]
-        source = case.decided_by
-        is_chance = by_chance or source.startswith(_CHANCE) or _OTHER_RESULT in source
-        self._variations = _VARIATIONS if is_chance else 0
+        # After a difference by chance, one recording proves little.
+        self._variations = _VARIATIONS if by_chance or is_by_chance(case.decided_by) else 0
 
     def prove(self, proposal: Proposal) -> Proof:
         proof = self._try(proposal, 0)
@@ -110,7 +111,8 @@ class Prover:
             finished = all(end["end"] == "finished" for end in outcome.ends)
             if answer != "proved" or not finished:
                 hangs = answer in ("hang possible", "hang certain", "mismatch") or not finished
-                return Proof("hangs", "still hangs", 1) if hangs else (
+                hang = judged and judged["hang"]
+                return Proof("hangs", "still hangs", 1, reached=reached(hang)) if hangs else (
                     Proof("undecided", "not decided", 1)
                 )  # fmt: skip
             name = self._case.name(proposal.path)
@@ -123,6 +125,24 @@ class Prover:
             self._compare(proposal, [calls for calls, _ in found], proof)
         return proof
 
+    @contextlib.contextmanager
+    def after(self, proposal: Proposal) -> Iterator[Optional[Case]]:
+        """Records the edited script with a trace. Yields its hang, of which the edited text is the
+        source; None if it does not hang in a way that can be explained."""
+        texts = ((proposal.path, proposal.text),)
+        with tempfile.TemporaryDirectory(prefix="pipesim-fix-") as folder:
+            settings = dataclasses.replace(self._settings, out=folder, trace=(), edits=texts)
+            if launcher.run(settings, None, self._nursery).interrupted:
+                raise KeyboardInterrupt
+            judged = program.check_as_json(folder, *self._check)
+            with sites.edited(texts):
+                try:
+                    analysis = Analysis(Path(folder))
+                except (FileNotFoundError, StopIteration):
+                    yield None
+                else:
+                    yield Case(analysis, self._case.backend, judged and judged["hang"])
+
     def _compare(self, proposal: Proposal, found: Sequence[list[Call]], proof: Proof) -> None:
         """Checks that the edited job still makes the calls of the original."""
         follow, expected = [], []
@@ -132,9 +152,12 @@ class Prover:
             proof.extra |= extra
             original, count = self._original[rank], self._before[rank]
             before = [call.signature for call in original[:count]]
-            same = not Counter(before) - Counter(kept) if proposal.reorders else (
-                _is_in_order(before, kept)
-            )  # fmt: skip
+            if proposal.regroups:
+                same = len(kept) >= count
+            elif proposal.reorders:
+                same = not Counter(before) - Counter(kept)
+            else:
+                same = _is_in_order(before, kept)
             if not same:
                 proof.outcome, proof.why = "other", f"rank {rank} makes other calls before"
                 return

@@ -76,7 +76,7 @@ def _how_to_apply(shown: list[Try]) -> list[str]:
 
 
 def _none(case: Case, search: Search) -> list[str]:
-    is_all = search.untried == 0 and not search.unwritten
+    is_all = search.untried + search.unpaired == 0 and not search.unwritten
     found = []
     if search.tries:
         count = f"{len(search.tries)} {'was' if len(search.tries) == 1 else 'were'} tried"
@@ -93,6 +93,9 @@ def _none(case: Case, search: Search) -> list[str]:
     rest = []
     if search.untried:
         rest.append(f"not tried: {search.untried} more")
+    if search.unpaired:
+        firsts = search.unpaired
+        rest.append(f"not tried: a second change after {firsts} of these, which get further")
     if search.unwritten:
         kinds = ", ".join(search.unwritten)
         rest.append(f"not tried, because no edit of whole lines does it: {kinds}")

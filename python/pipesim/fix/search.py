@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 from pipesim.fix import branches, calls, values
 from pipesim.fix.case import Case, Proposal
@@ -14,6 +13,7 @@ from pipesim.fix.source import CannotEdit, diff
 
 MAX_SHOWN = 3
 _MAX_TRIES = 30
+_MAX_FIRST = 3  # edits that are tried as the first one of a pair
 _MAX_OF_KIND = 2  # shown of one kind of edit
 
 
@@ -34,6 +34,8 @@ KINDS = (
     Kind("a group for a thread", calls.own_group),
     Kind("the group and tag of a message", calls.same_envelope),
     Kind("messages that do not block", calls.messages),
+    Kind("a key that is set first", calls.key_first),
+    Kind("splits that are exchanged", values.exchange_splits),
     Kind("agreement on a value", values.agreements),
     Kind("one way for all ranks", branches.one_way),
     Kind("agreement on a branch", values.agree_on_test),
@@ -67,12 +69,13 @@ class Try:
 class Search:
     """The result. `without`: kinds for which nothing was proposed. `unwritten`: kinds of which
     some edit cannot be written as whole lines. `untried`: number of proposals after the last one
-    that was tried."""
+    that was tried. `unpaired`: edits that get further, but were not tried with a second one."""
 
     tries: list[Try] = dataclasses.field(default_factory=list)
     without: list[str] = dataclasses.field(default_factory=list)
     unwritten: list[str] = dataclasses.field(default_factory=list)
     untried: int = 0
+    unpaired: int = 0
 
     @property
     def proved(self) -> list[Try]:
@@ -115,20 +118,64 @@ def proposals(case: Case, search: Search) -> Iterator[Proposal]:
 
 
 def search(case: Case, prover: Prover, say: Callable[[str], None]) -> Search:
-    """Tries proposals until enough are proved. `say`: shows the progress."""
+    """Tries proposals until enough are proved, then pairs of them if none is. `say`: shows the
+    progress."""
     result = Search()
-    found = proposals(case, result)
-    for number in itertools.count(1):
+    _try_all(case, proposals(case, result), prover, say, result)
+    if not result.proved:
+        _try_pairs(case, prover, say, result)
+    return result
+
+
+def _try_all(
+    case: Case, found: Iterator[Proposal], prover: Prover, say: Callable[[str], None],
+    result: Search,
+) -> None:  # fmt: skip
+    for proposal in found:
+        proved = [each for each in result.tries if each.proof.is_proved]
+        if proposal.unless in [each.proposal.text for each in proved]:
+            continue
         enough = [each for each in result.shown if not each.thought and not each.is_installed]
-        if len(enough) == MAX_SHOWN or number > _MAX_TRIES:
-            result.untried = sum(1 for _ in found)
-            return result
-        proposal: Optional[Proposal] = next(found, None)
-        if proposal is None:
-            return result
-        say(f"trying changes of the script: {number}")
+        if len(enough) == MAX_SHOWN or len(result.tries) == _MAX_TRIES:
+            result.untried += 1
+            continue
+        say(f"trying changes of the script: {len(result.tries) + 1}")
         source = case.source(proposal.path)
         lines = diff(source.text, proposal.text, case.name(proposal.path))
         proof = prover.prove(proposal)
         result.tries.append(Try(proposal, proof, lines, case.is_installed(proposal.path)))
-    return result
+
+
+def _try_pairs(case: Case, prover: Prover, say: Callable[[str], None], result: Search) -> None:
+    """Tries edits that get further before they hang, each with an edit of the hang that follows."""
+    further = [
+        each for each in result.tries
+        if each.proof.outcome == "hangs" and each.proof.reached > case.reached
+    ]  # fmt: skip
+    further.sort(key=lambda each: -each.proof.reached)
+    result.unpaired = len(further)
+    for first in further[:_MAX_FIRST]:
+        if result.proved or len(result.tries) == _MAX_TRIES:
+            return
+        result.unpaired -= 1
+        with prover.after(first.proposal) as following:
+            if following is None:
+                continue
+            pairs = (
+                _pair(first.proposal, second) for second in proposals(following, Search())
+                if second.path == first.proposal.path
+            )  # fmt: skip
+            _try_all(case, pairs, prover, say, result)
+
+
+def _pair(first: Proposal, second: Proposal) -> Proposal:
+    return dataclasses.replace(
+        second,
+        kind=first.kind if first.kind == second.kind else "pair",
+        title=(f"in two places: {first.title}" if first.title == second.title else
+               f"{first.title}; {second.title}"),
+        extra=first.extra | second.extra,
+        thought="; ".join(filter(None, dict.fromkeys((first.thought, second.thought)))),
+        reorders=first.reorders or second.reorders,
+        changes="; ".join(filter(None, dict.fromkeys((first.changes, second.changes)))),
+    )  # fmt: skip

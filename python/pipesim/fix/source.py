@@ -6,8 +6,9 @@ import ast
 import difflib
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, Optional
+
+from pipesim.why.sites import text_of
 
 Lines = list[str]
 
@@ -24,11 +25,12 @@ def segment(node: Optional[ast.AST], text: str) -> str:
 
 
 class Source:
-    """A Python source file. `unit`: one level of indentation."""
+    """A Python source file. `unit`: one level of indentation. `inserted`: a line that the file does
+    not have; 0 if there is none."""
 
-    def __init__(self, path: str, text: Optional[str] = None) -> None:
-        self.path = path
-        self.text = Path(path).read_text(encoding="utf-8") if text is None else text
+    def __init__(self, path: str, text: Optional[str] = None, inserted: int = 0) -> None:
+        self.path, self.inserted = path, inserted
+        self.text = text_of(path) if text is None else text
         self.lines = self.text.split("\n")
         self.tree = ast.parse(self.text, path)
         self._places: dict[ast.stmt, tuple[list[ast.stmt], int, Any]] = {}
@@ -72,6 +74,10 @@ class Source:
     def is_elif(self, statement: ast.stmt) -> bool:
         head = self.lines[statement.lineno - 1].encode()[statement.col_offset :]
         return isinstance(statement, ast.If) and head.startswith(b"elif")
+
+    def line(self, line: int) -> int:
+        """Returns the number of a line of the file in this text."""
+        return line + 1 if 0 < self.inserted <= line else line
 
     # Text
 
@@ -124,6 +130,15 @@ class Source:
     def indented(self, lines: Sequence[str], unit: Optional[str] = None) -> Lines:
         unit = self.unit if unit is None else unit
         return [unit + line if line.strip() else line for line in lines]
+
+    def without_elif(self, statement: ast.If) -> Source:
+        """Returns this source with an `elif` as an `if` in the `else` of the branch above."""
+        first, *rest = self._dedented(statement, statement.lineno)
+        lines = ["else:", *self.indented([first[len("el") :], *rest])]
+        text = self._with(
+            statement.lineno, _last(statement), self.indented(lines, self.indentation(statement))
+        )
+        return Source(self.path, text, inserted=statement.lineno)
 
     # Edits; each returns a new text
 
@@ -203,5 +218,37 @@ def _is_long_string(node: ast.AST) -> bool:
 
 def diff(old: str, new: str, name: str) -> Lines:
     """Returns a unified diff with one line of context."""
-    lines = difflib.unified_diff(old.split("\n"), new.split("\n"), name, name, n=1, lineterm="")
-    return list(lines)
+    a, b = old.split("\n"), new.split("\n")
+    least, begin, end = min(len(a), len(b)), 0, 0
+    while begin < least and a[begin] == b[begin]:
+        begin += 1
+    while end < least - begin and a[-1 - end] == b[-1 - end]:
+        end += 1
+    # Compares only what differs: lines that occur often count also, unlike in unified_diff.
+    matcher = difflib.SequenceMatcher(
+        None, a[begin : len(a) - end], b[begin : len(b) - end], autojunk=False
+    )
+    codes = [
+        (tag, begin + i, begin + last_i, begin + j, begin + last_j)
+        for tag, i, last_i, j, last_j in matcher.get_opcodes() if tag != "equal"
+    ]  # fmt: skip
+    found = [f"--- {name}", f"+++ {name}"]
+    while codes:
+        hunk = [codes.pop(0)]
+        while codes and codes[0][1] - hunk[-1][2] <= 2:  # their contexts touch
+            hunk.append(codes.pop(0))
+        found += _hunk(a, b, hunk)
+    return found
+
+
+def _hunk(a: Lines, b: Lines, codes: Sequence[tuple[str, int, int, int, int]]) -> Lines:
+    shift = codes[0][3] - codes[0][1]
+    first, last = max(0, codes[0][1] - 1), min(len(a), codes[-1][2] + 1)
+    lines, at = [], first
+    for _, i, last_i, j, last_j in codes:
+        lines += [f" {line}" for line in a[at:i]]
+        lines += [f"-{line}" for line in a[i:last_i]] + [f"+{line}" for line in b[j:last_j]]
+        at = last_i
+    lines += [f" {line}" for line in a[at:last]]
+    counts = [len(lines) - sum(line[0] == sign for line in lines) for sign in "+-"]
+    return [f"@@ -{first + 1},{counts[0]} +{first + shift + 1},{counts[1]} @@", *lines]

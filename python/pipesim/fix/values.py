@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Optional
 
-from pipesim.fix.case import Case, Modules, Place, Proposal, free_name, propose
+from pipesim.fix.branches import plain_branch
+from pipesim.fix.case import Case, Modules, Place, Proposal, calls_at, free_name, propose
 from pipesim.fix.source import Lines, Source
 from pipesim.why.sites import last_name
 from pipesim.why.trail import Step
@@ -79,8 +80,13 @@ def agreements(case: Case) -> Iterator[Proposal]:
             continue
         source = case.source(step.path)
         statement = _assignment(source, step)
-        if statement is None or case.roles(step.path).is_role(_value_of(statement)):
+        if statement is None:
             continue
+        value = _value_of(statement)
+        if case.roles(step.path).is_role(value):
+            if not _is_root(case, value, step):
+                continue
+            yield from _one_value(source, value, step.name)
         yield from _agree(case, source, statement, step)
 
 
@@ -96,6 +102,21 @@ def _assignment(source: Source, step: Step) -> Optional[ast.stmt]:
         if ast.unparse(target) == step.name:
             return statement
     return None
+
+
+def _is_root(case: Case, value: Optional[ast.expr], step: Step) -> bool:
+    """Whether a step sets the root of the calls that differ, which must be one rank. The rank
+    itself stays as it is."""
+    return isinstance(value, (ast.BinOp, ast.IfExp)) and step.values == case.roots
+
+
+def _one_value(source: Source, value: Optional[ast.expr], name: str) -> Iterator[Proposal]:
+    """Proposes one of the two values of a conditional expression for all ranks."""
+    for arm in (value.body, value.orelse) if isinstance(value, ast.IfExp) else ():
+        text = source.segment(arm)
+        title = f"{name} is {text} on every rank"
+        assert value is not None
+        yield from propose(source, "agree", title, source.substituted((value, text)))
 
 
 def _value_of(statement: ast.stmt) -> Optional[ast.expr]:
@@ -186,12 +207,9 @@ def agree_on_test(case: Case) -> Iterator[Proposal]:
     for parting in case.tests:
         site = parting.site
         assert site is not None
-        source = case.source(site.path)
         group = case.group_argument(Place(site.path, site.line))
-        statement = _branch(source, parting)
-        if group is None or statement is None or source.is_elif(statement):
-            continue
-        if case.roles(site.path).is_role(statement.test):
+        source, statement = _branch(case, parting)
+        if group is None or statement is None or case.roles(site.path).is_role(site.value):
             continue
         modules = Modules(source)
         torch, dist = modules.torch, modules.distributed
@@ -220,15 +238,64 @@ def _at(source: Source, statement: ast.stmt) -> Any:
     return next(each for each in found if type(each) is type(statement))
 
 
-def _branch(source: Source, parting: Parting) -> Optional[ast.If | ast.While]:
+def _branch(case: Case, parting: Parting) -> tuple[Source, Optional[ast.If | ast.While]]:
     site = parting.site
     assert site is not None
-    if site.kind not in ("if", "while"):
-        return None
+    source = case.source(site.path)
+    if site.kind == "if":
+        return plain_branch(source, site.line)
     for statement in source.statements_at(site.line):
-        if isinstance(statement, (ast.If, ast.While)) and statement.lineno == site.line:
-            return statement
-    return None
+        if isinstance(statement, ast.While) and statement.lineno == site.line:
+            return source, statement
+    return source, None
+
+
+# Splits
+
+
+_OF_ALL_TO_ALL = "output", "input", "output_split_sizes", "input_split_sizes"
+
+
+def exchange_splits(case: Case) -> Iterator[Proposal]:
+    """Proposes that each rank tells the others how much it sends, before an all_to_all."""
+    for trace in case.traces:
+        calls = [e for e in trace.entries if e.op == "all_to_all"]
+        place = next(iter(case.stack(trace, calls[-1] if calls else None)), None)
+        if place is None:
+            continue
+        source = case.source(place.path)
+        for call in calls_at(source, place.line):
+            given = dict(zip(_OF_ALL_TO_ALL, call.args))
+            given.update({each.arg: each.value for each in call.keywords if each.arg})
+            received, sent = given.get("output_split_sizes"), given.get("input_split_sizes")
+            if last_name(call.func) == "all_to_all_single" and received and sent:
+                yield from _exchanged(case, source, call, ast.unparse(received), ast.unparse(sent))
+        return
+
+
+def _exchanged(
+    case: Case, source: Source, call: ast.Call, received: str, sent: str
+) -> Iterator[Proposal]:
+    """`received`, `sent`: the expressions of the splits."""
+    set_by = [
+        each for each in source.all(ast.Assign)
+        if ast.unparse(each.targets[0]) in (received, sent) and each.lineno < call.lineno
+        and source.function_at(each.lineno) is source.function_at(call.lineno)
+    ]  # fmt: skip
+    group = case.group_argument(Place(source.path, call.lineno))
+    if not set_by or group is None or not received.isidentifier():
+        return
+    at = max(set_by, key=lambda each: each.lineno)
+    modules = Modules(source)
+    counts, others = (free_name(source, at.lineno, each) for each in ("counts", "others"))
+    lines = [
+        f"{counts} = {modules.torch}.tensor({sent}{case.device_argument()})",
+        f"{others} = {modules.torch}.empty_like({counts})",
+        f"{modules.distributed}.all_to_all_single({others}, {counts}{group})",
+        f"{received} = {others}.tolist()",
+    ]
+    title = f"{received} is what the other ranks send"
+    yield from propose(source, "agree", title, source.after(at, lines), lines)
 
 
 # Loops

@@ -199,6 +199,106 @@ def evaluate():
     dist.all_reduce(torch.zeros(8))
 
 
+def logs_some_steps():
+    for step in range(4):
+        if step == 3:
+            log.append("last")
+        elif rank == 0 and step == 1:
+            print(mean(step))
+        elif step == 2:
+            log.append("second")
+    dist.broadcast(torch.zeros(4), src=0)
+
+
+def two_orders():
+    pair = dist.new_group([0, 1])
+    if rank == 0:
+        dist.all_reduce(torch.zeros(1))
+        dist.all_reduce(torch.zeros(2), group=pair)
+    else:
+        dist.all_reduce(torch.zeros(2), group=pair)
+        dist.all_reduce(torch.zeros(1))
+
+
+def root():
+    to = 0 if rank == 0 else 1
+    dist.reduce(torch.zeros(4), dst=to)
+
+
+def leaves():
+    for step in range(3):
+        if rank == 1 and step == 2:
+            sys.exit(0)
+        mean(step)
+
+
+def raises():
+    for step in range(3):
+        if rank == 1 and step == 2:
+            raise ValueError("a bad sample")
+        mean(step)
+
+
+def stages():
+    # Rank 0 sends the next batch before it takes the result of the last one.
+    value = torch.zeros(4)
+    if rank == 1:
+        dist.recv(value, 0)
+    else:
+        dist.send(torch.ones(4), 1)
+    for step in range(2):
+        if rank == 0:
+            put(torch.ones(4), 1)
+            take(value, 1)
+        else:
+            put(value, 0)
+            take(value, 0)
+
+
+def key():
+    store = dist.distributed_c10d._get_default_store()
+    if rank == 0:
+        dist.barrier()
+        store.set("ready", "1")
+    else:
+        store.wait(["ready"])
+        dist.barrier()
+
+
+def guessed_splits():
+    to = [2, 1 + rank]
+    at = [2, 2]  # right on rank 0 only
+    out = torch.empty(sum(at))
+    dist.all_to_all_single(out, torch.ones(sum(to)), at, to)
+
+
+def unused():
+    from torch.nn.parallel import DistributedDataParallel as DDP
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.mask = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+
+        def forward(self, x, masked):
+            x = self.body(x)
+            return self.mask(x) if masked else x
+
+    net = DDP(Net())
+    for step in range(3):
+        net(torch.ones(1, 2), rank == 0 or step != 1).sum().backward()
+
+
+def two_bugs():
+    for step in range(2):
+        dist.all_reduce(torch.ones(8))
+        if rank == 0:
+            mean(step)
+    if rank == 0:
+        dist.barrier()
+    dist.broadcast(torch.zeros(16), src=0)
+
+
 def roles():
     count = 2 if stage == 0 else 3
     for step in range(count):
