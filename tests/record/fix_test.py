@@ -171,6 +171,16 @@ class Kinds(TestCase):
         self.assertEqual(changed(each), ["+    dist.broadcast(token, src=0)"])
         self.assertEqual(each.proof.recordings, 3)
 
+    def test_shows_an_agreement_on_what_chance_decides(self):
+        shown = self.shown("sampled")
+        self.assertIn(("the largest left for all", [
+            "+    agreed = torch.tensor(int(left))",
+            "+    dist.all_reduce(agreed, op=dist.ReduceOp.MAX)",
+            "+    left = int(agreed.item())",
+        ]), shown)  # fmt: skip
+        drawn = "tokens of rank 0 for all", ["+    dist.broadcast(tokens, src=0)"]
+        self.assertIn(drawn, shown)
+
     def test_drops_an_exit(self):
         self.assert_shown(
             "skip", "no rank skips the rest of this iteration",
@@ -442,8 +452,14 @@ class Purpose(TestCase):
 
 
 class RealGloo(TestCase):
+    """PIPESIM_SLOW=1 tests thirteen edits."""
+
+    SLOW = ("order", "number", "other_arm", "while_loop", "send_first", "tag", "root", "key",
+            "logs_some_steps", "two_bugs")  # fmt: skip
+
     def test_edited_scripts_end_under_real_gloo(self):
-        for name in ("save", "flag", "helpers"):
+        slow = self.SLOW if os.environ.get("PIPESIM_SLOW") == "1" else ()
+        for name in ("save", "flag", "helpers", *slow):
             with self.subTest(name):
                 shutil.rmtree(self.folder / "record", ignore_errors=True)
                 each = self.find(name).search.shown[0]

@@ -10,6 +10,7 @@ from pipesim.fix import branches, calls, values
 from pipesim.fix.case import Case, Proposal
 from pipesim.fix.proof import Proof, Prover, fewer_text
 from pipesim.fix.source import CannotEdit, diff
+from pipesim.why.trail import is_by_chance
 
 MAX_SHOWN = 3
 _MAX_TRIES = 30
@@ -69,13 +70,15 @@ class Try:
 class Search:
     """The result. `without`: kinds for which nothing was proposed. `unwritten`: kinds of which
     some edit cannot be written as whole lines. `untried`: number of proposals after the last one
-    that was tried. `unpaired`: edits that get further, but were not tried with a second one."""
+    that was tried. `unpaired`: edits that get further, but were not tried with a second one.
+    `by_chance`: chance decides, so that it matters on which value ranks agree."""
 
     tries: list[Try] = dataclasses.field(default_factory=list)
     without: list[str] = dataclasses.field(default_factory=list)
     unwritten: list[str] = dataclasses.field(default_factory=list)
     untried: int = 0
     unpaired: int = 0
+    by_chance: bool = False
 
     @property
     def proved(self) -> list[Try]:
@@ -87,9 +90,15 @@ class Search:
     @property
     def shown(self) -> list[Try]:
         kept: list[Try] = []
+        places = {(each.proposal.kind, each.line) for each in self.proved}
         for each in self.proved:
-            same = sum(other.proposal.kind == each.proposal.kind for other in kept)
-            if same < _MAX_OF_KIND and len(kept) < MAX_SHOWN:
+            kind = each.proposal.kind
+            same = [other for other in kept if other.proposal.kind == kind]
+            has_others = any(k == kind and line != each.line for k, line in places)
+            is_again = has_others and any(other.line == each.line for other in same)
+            if self.by_chance and is_again:
+                continue
+            if len(same) < _MAX_OF_KIND and len(kept) < MAX_SHOWN:
                 kept.append(each)
         return sorted(kept, key=lambda t: (t.is_installed, bool(t.thought), _size(t)))
 
@@ -120,7 +129,7 @@ def proposals(case: Case, search: Search) -> Iterator[Proposal]:
 def search(case: Case, prover: Prover, say: Callable[[str], None]) -> Search:
     """Tries proposals until enough are proved, then pairs of them if none is. `say`: shows the
     progress."""
-    result = Search()
+    result = Search(by_chance=is_by_chance(case.decided_by))
     _try_all(case, proposals(case, result), prover, say, result)
     if not result.proved:
         _try_pairs(case, prover, say, result)

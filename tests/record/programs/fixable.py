@@ -117,6 +117,12 @@ def drawn():
     dist.all_reduce(torch.zeros(token.item()))
 
 
+def sampled():
+    tokens = torch.randint(0, 50, (3,))
+    left = int(tokens.sum())
+    dist.all_reduce(torch.zeros(1 + left))
+
+
 def skip():
     for item in range(6):
         if item % 3 == random.Random(rank).randrange(2):
