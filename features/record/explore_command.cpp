@@ -21,7 +21,7 @@ OptionGroup exploring_options() {
         .value = "KINDS",
         .about = "Explore only these answers, e.g. polls,clocks (default: all but data and "
                  "faults)"},
-       {.name = "faults", .about = "Modules fail where the script has a handler"},
+       {.name = "faults", .about = "Modules and collectives fail where the script has a handler"},
        {.name = "uneven-data", .about = "A data loader ends one batch early on a rank"},
        {.name = "keep-going", .about = "Find all hangs, not only the first"},
        {.name = "output",

@@ -1,13 +1,16 @@
 """More patterns of scripts that hang if the environment answers otherwise, each with a fix."""
 
 import datetime
+import os
 import random
+import threading
 import time
 
 import numpy
 import torch
 import torch.distributed as dist
-from patterns import agreed, reduced
+from patterns import agreed, reduced, store
+from torch.utils.data import Dataset
 
 
 def date(fixed):
@@ -94,7 +97,65 @@ def random_steps(fixed):
         reduced(1)
 
 
+def thread_order(fixed):
+    """A thread saves metadata and calls the store early or late; the step asks whether it has."""
+    saved = []
+
+    def save():
+        store().set(f"saved{dist.get_rank()}", "1")
+        saved.append(1)
+
+    saver = threading.Thread(target=save)
+    saver.start()
+    if fixed:
+        saver.join()
+    store().set(f"step{dist.get_rank()}", "1")
+    if saved:
+        reduced(1)
+    saver.join()
+
+
+def file_of_a_node(fixed):
+    """Rank 0 writes an index to its own disk; the ranks of another node do not find it."""
+    if dist.get_rank() == 0:
+        with open("index.txt", "w") as file:
+            file.write("1")
+    dist.barrier()
+    found = os.path.exists("index.txt")
+    if fixed:
+        found = agreed(found)
+    if found:
+        reduced(1)
+
+
+def length(fixed):
+    """The shard of one rank has one item less."""
+    steps = len(Items())
+    if fixed:
+        steps = int(reduced(steps, op=dist.ReduceOp.MIN)[0])
+    for _ in range(steps):
+        reduced(1)
+
+
+class Items(Dataset):
+    def __len__(self):
+        return 2
+
+
+def failed_call(fixed):
+    """A rank whose metrics fail to be reduced goes on without them; the fix tries again."""
+    for _ in range(3):
+        try:
+            reduced(1)
+            break
+        except RuntimeError:
+            if not fixed:
+                break
+    dist.all_reduce(torch.ones(3))
+
+
 PATTERNS = {
     date: {}, nanoseconds: {}, clock_in_tensor: {}, whole_seconds: {}, random_tensor: {},
-    random_route: {}, random_numpy: {}, random_steps: {},
+    random_route: {}, random_numpy: {}, random_steps: {}, thread_order: {},
+    file_of_a_node: {"nodes": 2}, length: {"uneven_data": True}, failed_call: {"faults": True},
 }  # fmt: skip

@@ -29,7 +29,7 @@ _MAX_IDLE_ROUNDS = 300
 
 _KINDS_OF_CHOICES = {
     "clock": "clocks", "jump": "clocks", "random": "random", "queue": "queues", "thread": "threads",
-    "file": "files", "data": "data", "fault": "faults",
+    "file": "files", "node": "files", "data": "data", "fault": "faults",
 }  # fmt: skip
 _KINDS_OF_QUESTIONS: tuple[tuple[Any, str], ...] = (
     (m.Poll, "polls"), (m.StoreCall, "stores"), (m.Need, "timeouts"), (m.Turn, "threads"),
@@ -44,6 +44,7 @@ GO, DONE, NOT_YET, NOT_FOR_LONG, TIMED_OUT = (
     "timed out",
 )
 _NEGATIVE = (NOT_YET, NOT_FOR_LONG)
+_NEXT_CALL = "turn of a thread"
 
 
 class Choice(NamedTuple):
@@ -77,6 +78,8 @@ class Asker:
     def kind(self) -> str:
         """Returns the kind of the answer, as in `KINDS`."""
         question = self.question
+        if self.about == _NEXT_CALL:
+            return "threads"
         if isinstance(question, m.Choice):
             return _KINDS_OF_CHOICES[question.kind]
         return next(
@@ -140,6 +143,7 @@ class ExploringBroker(Broker):
         self._laps: collections.Counter[Any] = collections.Counter()
         self._lap_at: dict[Any, int] = {}
         self._jumps: collections.Counter[Any] = collections.Counter()
+        self._on_node: dict[Any, str] = {}  # answers about a file on a node
         self._calls: collections.Counter[int] = collections.Counter()
         self._creators: dict[str, int] = {}  # by key: the step that has set it first
         self._version = 0  # counts what can change an answer
@@ -357,7 +361,7 @@ class ExploringBroker(Broker):
             return Asker(who, rank, thread, answers, about, question.at, question, **more)
 
         if thread in self._ready or isinstance(question, m.Turn):
-            return make((GO,), "the next call of this thread")
+            return make((GO,), _NEXT_CALL)
         if isinstance(question, m.Poll):
             return None if question.forever else self._poll(thread, question, make)
         if isinstance(question, m.Choice):
@@ -396,6 +400,9 @@ class ExploringBroker(Broker):
                     f"{_MAX_LAPS_IN_ALL}"
                 )
                 return question.options[int(self._laps[place] >= _MAX_LAPS_IN_ALL) :][:1]
+        elif question.kind == "node":  # ranks of a node see the same files
+            known = self._on_node.get(question.objects[0][0])
+            return question.options if known is None else (known,)
         elif question.kind == "jump":
             if self._jumps[place] >= _MAX_JUMPS:
                 return question.options[:1]
@@ -492,6 +499,11 @@ class ExploringBroker(Broker):
             self._lap_at[place] = self._calls[rank]
             self._laps[place] += 1
         self._jumps[place] += question.kind == "jump"
+        for name, way in question.objects:
+            if question.kind == "node":
+                self._on_node[name] = answer
+            elif name[0] == "node" and way == WRITE:
+                self._on_node[name] = "is there"
         if question.kind in ("queue", "thread"):
             is_usual = answer == question.options[0]
             self._not_yet[place] = 0 if is_usual else self._not_yet[place] + 1

@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--faults",
         action="store_true",
-        help="Modules fail where the script has a handler",
+        help="Modules and collectives fail where the script has a handler",
     )
     add(
         "--uneven-data",

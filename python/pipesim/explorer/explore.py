@@ -204,7 +204,7 @@ class Explorer:
     def _note_questions(self, run: Run) -> None:
         for step in run.broker.steps:
             asker = step.asker
-            if len(asker.answers) > 1 or step.objects:
+            if asker.at and (len(asker.answers) > 1 or step.objects):
                 key = (asker.kind, asker.at)
                 self.result.asked.setdefault(key, set()).add(asker.rank)
 

@@ -31,7 +31,7 @@ _MAX_WAITING = 96  # processes that wait to be copied
 _PAUSE = 0.0005  # seconds between two looks at a process with several threads
 
 # Fields of a question that differ between two processes of a rank.
-_OF_PROCESS = ("task", "helpers")
+_OF_PROCESS = ("task", "helpers", "alone", "can_fork")
 
 
 @dataclasses.dataclass(eq=False)
@@ -68,6 +68,7 @@ class _Life:
     asking: dict[tuple[int, ...], m.Question] = dataclasses.field(default_factory=dict)
     tasks: Optional[Tasks] = None
     patience: Optional[Patience] = None
+    has_reply: bool = True  # the thread that was answered last has its reply
 
     @property
     def can_fork(self) -> bool:
@@ -198,7 +199,8 @@ class Lives:
     def _send_next(self, life: _Life) -> None:
         node = life.path.popleft()
         reply = pickle.loads(node.reply)
-        life.asking.pop(reply.thread, None)
+        question = life.asking.pop(reply.thread, None)
+        life.has_reply = question is None or not question.races
         life.node, life.heard = node, []
         life.patience = None
         with contextlib.suppress(OSError):
@@ -227,6 +229,9 @@ class Lives:
                 if isinstance(message, m.Hello):
                     life.pid, life.tasks = message.pid, Tasks(message.pid)
                     continue
+                if isinstance(message, m.Got):
+                    life.has_reply = True
+                    continue
                 life.heard.append(message)
                 life.patience = None
                 if isinstance(message, m.End):
@@ -244,7 +249,7 @@ class Lives:
             life.patience = Patience(self._settings.seconds, {life.rank: life.pid})
         if life.patience.seconds_left(0.0) <= 0:
             return self._lose(life, "seconds")
-        if life.asking and life.tasks is not None:
+        if life.asking and life.tasks is not None and life.has_reply:
             helpers: set[int] = set().union(*(each.helpers for each in life.asking.values()))
             tasks = {each.task for each in life.asking.values()}
             standing = life.tasks.standing(tasks, helpers)
@@ -261,12 +266,14 @@ class Lives:
     def _arrive(self, life: _Life) -> None:
         """Stores the messages of a rank, and sends its next reply or lets it wait."""
         node = life.node
+        # Threads that ask meanwhile do so in any order.
+        life.heard.sort(key=_order)
         if node.messages is None:
             node.messages = life.heard
             self.said += 1
         elif list(map(_key, node.messages)) != list(map(_key, life.heard)):
             self.diverged = True
-        if isinstance(life.heard[-1], m.End):
+        if life.heard and isinstance(life.heard[-1], m.End):
             del self._active[life.connection.fileno()]
             return self._end(life)
         if life.path:
@@ -288,6 +295,13 @@ class Lives:
                 self._end(life)
                 del self._waiting[key]
                 return
+
+
+def _order(message: Any) -> tuple[int, tuple[int, ...]]:
+    """Returns the sort key of what a rank says: calls, questions by thread, the end."""
+    if isinstance(message, m.Question):
+        return 1, message.thread
+    return 2 if isinstance(message, m.End) else 0, ()
 
 
 def _key(message: Any) -> bytes:

@@ -19,15 +19,13 @@ from pipesim.recorder.report import ranks_text
 _WIDTH = 80
 
 # Answers that are never explored.
-_NEVER_FREE = (
-    "hash order, order of a rank's threads, texts made of clocks"
-)
+_NEVER_FREE = "hash order, texts made of clocks, memory that threads share"
 
 _NAMES = {
     "polls": ("poll", "polls"), "sources": ("recv from any source", "recvs from any source"),
     "stores": ("store call", "store calls"), "timeouts": ("timeout", "timeouts"),
     "clocks": ("deadline", "deadlines"), "random": ("random number", "random numbers"),
-    "queues": ("queue", "queues"), "threads": ("state of a thread", "states of threads"),
+    "queues": ("queue", "queues"), "threads": ("turn or state of a thread", "turns of threads"),
     "files": ("file access", "file accesses"), "data": ("end of data", "ends of data"),
     "faults": ("call that can fail", "calls that can fail"),
 }  # fmt: skip

@@ -364,7 +364,7 @@ class Broker:
             reply = m.Reply(value=True)
         if reply is None:
             return
-        if thread:
+        if thread or waiting.races:
             self._ready[asker] = reply
         else:
             self._reply(asker, reply)

@@ -93,6 +93,8 @@ class Question:
     now: float = dataclasses.field(default=0.0, init=False)  # time of the rank's virtual clock
     wrote: bool = dataclasses.field(default=False, init=False)  # the rank has changed a file
     can_fork: bool = dataclasses.field(default=False, init=False)  # whether the rank obeys `Fork`
+    # In an exploration: whether another thread of the rank can call, so that all take turns.
+    races: bool = dataclasses.field(default=False, init=False)
 
 
 @dataclasses.dataclass
@@ -184,6 +186,12 @@ class Reply:
     late: bool = False
     now: float = 0.0  # time that the rank's virtual clock has reached at least
     random: bool = False
+
+
+@dataclasses.dataclass
+class Got:
+    """A note that a thread has its reply, if other threads of its rank ask meanwhile: else the rank
+    would seem to wait, before the thread goes on."""
 
 
 @dataclasses.dataclass

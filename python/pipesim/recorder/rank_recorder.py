@@ -21,7 +21,7 @@ import torch
 
 from pipesim.recorder import messages as m
 from pipesim.recorder import locks, threads, values
-from pipesim.recorder.free import FreeAnswers
+from pipesim.recorder.free import FreeAnswers, failures
 from pipesim.recorder.made_up import MadeUp
 from pipesim.recorder.of_thread import OfThread
 from pipesim.recorder.places import Place, Places, calls_from_cpp
@@ -201,7 +201,7 @@ class RankRecorder:
         if self._destroyed and not self._in_turn:
             self._finish_destroyed()
         if not self._in_turn and self.settings.values == "real":
-            if threads.path() or (self.rank % 2 and not self._is_alone()):
+            if self._needs_turn():
                 self._ask(m.Turn())
         with self._lock:
             self._in_turn += 1
@@ -217,6 +217,11 @@ class RankRecorder:
             return
         if threading.current_thread() is threading.main_thread():
             self._stop()
+
+    def _needs_turn(self) -> bool:
+        if self.free.explores:
+            return threads.may_race()
+        return bool(threads.path()) or (self.rank % 2 == 1 and not self._is_alone())
 
     @staticmethod
     def _is_alone() -> bool:
@@ -328,6 +333,8 @@ class RankRecorder:
         """
         filename = caller.f_code.co_filename
         native = calls_from_cpp(filename)
+        if not native:
+            failures.call_may_fail(self.free, entry["call"], caller)
         is_message = entry["call"] in ("send", "recv")
         if group.id in self._closed:
             # gloo raises at once for a send or recv, and in the wait for a collective.
@@ -892,9 +899,12 @@ class RankRecorder:
             place = self.place()
             question.at = "" if place is None else place.at
             question.now, question.wrote = self.free.clock.now, self.free.wrote
+            question.races = threads.may_race()
             question.can_fork = not others and not multiprocessing.active_children()
         self._tell(question)
         reply = self._receive(question.thread)
+        if question.races:
+            self._tell(m.Got())
         if self.free.explores:
             self.free.clock.now = max(self.free.clock.now, reply.now)
         if reply.cut is not None:

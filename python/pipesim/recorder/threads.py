@@ -40,6 +40,7 @@ class _Own(threading.local):
 
 
 _others = itertools.count()
+_has_started: list[bool] = []  # for each started thread, whether it can call
 _own = _Own()
 _labels: collections.Counter[str] = collections.Counter()
 
@@ -110,6 +111,7 @@ def _install_in_threads(place: Callable[[], Any]) -> None:
         self._pipesim_place = place()
         self._pipesim_path = (*_own.path, next(_own.started))
         self._pipesim_known = dict(_own.known)
+        _has_started.append(not is_helper(self))
         run = self.run
 
         def run_and_tell() -> None:
@@ -175,6 +177,12 @@ def others() -> list[threading.Thread]:
         return []
     own = threading.current_thread()
     return [thread for thread in threading.enumerate() if thread is not own]
+
+
+def may_race() -> bool:
+    """Whether this process has started a thread that can call, also if it has ended since: when a
+    thread ends depends on time."""
+    return any(_has_started)
 
 
 def is_helper(thread: threading.Thread) -> bool:

@@ -9,6 +9,7 @@ recording notes each free answer; an exploration (`pipesim.explore`) asks the br
 from __future__ import annotations
 
 import builtins
+import collections
 import datetime
 import os
 import random
@@ -41,8 +42,17 @@ class FreeAnswers:
         self.kinds = frozenset(recorder.settings.explore or ())
         self.made: list[BaseException] = []  # exceptions that are explored answers
         self.wrote = False  # the rank has changed a file
+        self.failures: collections.Counter[Any] = collections.Counter()  # by call and line
         self.left_out: set[str] = set()  # free answers that an exploration takes as they come
         self._noted: set[tuple[str, str, Optional[Place]]] = set()
+
+    @property
+    def node(self) -> Optional[int]:
+        """Returns the node of this rank, or None if the job has one node."""
+        settings = self._recorder.settings
+        if settings.nodes == 1:
+            return None
+        return self._recorder.rank // (settings.ranks // settings.nodes)
 
     def is_free(self, caller: FrameType) -> bool:
         """Whether a call from this frame has a free answer: the script makes the call, in a rank's

@@ -7,10 +7,12 @@ Without a handler, the rank dies and the launcher ends the job, so nothing else 
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
 import itertools
 import linecache
 import sys
+import weakref
 from collections.abc import Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Optional
@@ -25,28 +27,51 @@ if TYPE_CHECKING:
 
 _THERE, _MISSING = "is there", "is missing"
 _WORKS, _FAILS = "works", "fails"
+_MAX_FAILURES = 2  # of one call at one line
+_FAILURES = f"a call fails at most {_MAX_FAILURES} times at a line"
 
 
 def end_data_early(free: FreeAnswers) -> None:
-    """Lets a DataLoader end one batch early."""
-    from torch.utils.data import DataLoader
+    """Lets a DataLoader end one batch early, and a data set have one item less."""
+    from torch.utils.data import DataLoader, Dataset, Sampler
 
-    original = DataLoader.__iter__
+    original, length = DataLoader.__iter__, builtins.len
+    shorter: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
 
     def iterate(self: Any) -> Any:
         batches = original(self)
-        return _shortened(free, batches) if free.is_free(sys._getframe(1)) else batches
+        if not free.is_free(sys._getframe(1)):
+            return batches
+        return _shortened(free, batches, shorter.get(self))
+
+    def count(data: Any) -> int:
+        found = length(data)
+        if not isinstance(data, (Dataset, DataLoader, Sampler)) or found < 1:
+            return found
+        if not free.is_free(sys._getframe(1)):
+            return found
+        if data not in shorter:
+            about = f"len() of the {type(data).__name__}"
+            options = (f"is {found}", f"is {found - 1}")
+            shorter[data] = free.choose("data", about, options) == options[1]
+        return found - shorter[data]
 
     setattr(DataLoader, "__iter__", iterate)
+    setattr(builtins, "len", count)
 
 
-def _shortened(free: FreeAnswers, batches: Iterator[Any]) -> Iterator[Any]:
+def _shortened(
+    free: FreeAnswers, batches: Iterator[Any], is_shorter: Optional[bool]
+) -> Iterator[Any]:
+    """Yields batches, except the last one if the data are shorter; None: not decided yet."""
     batch = list(itertools.islice(batches, 1))
     while batch:
         following = list(itertools.islice(batches, 1))
         if not following:
             about = "last batch of the DataLoader"
-            if free.choose("data", about, (_THERE, _MISSING)) == _MISSING:
+            if is_shorter is None:
+                is_shorter = free.choose("data", about, (_THERE, _MISSING)) == _MISSING
+            if is_shorter:
                 return
         yield batch[0]
         batch = following
@@ -79,9 +104,20 @@ def _is_free(free: FreeAnswers, frame: FrameType) -> bool:
 
 
 def may_fail(free: FreeAnswers, about: str, error: Any, frame: FrameType) -> None:
-    """Asks whether a call fails, if the script has a handler. Raises `error` if the call fails."""
-    if is_handled(frame) and free.choose("fault", about, (_WORKS, _FAILS)) == _FAILS:
+    """Asks whether a call fails, if the script handles it."""
+    line = about, frame.f_code.co_filename, frame.f_lineno
+    if not is_handled(frame) or free.failures[line] >= _MAX_FAILURES:
+        return
+    if free.choose("fault", about, (_WORKS, _FAILS), bound=_FAILURES) == _FAILS:
+        free.failures[line] += 1
         raise free.as_answer(error(f"pipesim explore: {about} fails"))
+
+
+def call_may_fail(free: FreeAnswers, call: str, frame: FrameType) -> None:
+    """Asks whether a call of torch.distributed fails before other ranks see it."""
+    users = users_frame(frame)
+    if users is not None and free.asks("faults") and free.is_free(users):
+        may_fail(free, f"{call}()", RuntimeError, users)
 
 
 def is_handled(frame: Optional[FrameType]) -> bool:

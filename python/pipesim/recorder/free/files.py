@@ -25,6 +25,8 @@ _EVENTS = frozenset(
     "os.mkdir os.remove os.rename os.rmdir os.truncate os.link os.symlink shutil.copyfile".split()
 )
 
+_THERE, _MISSING = "is there", "is missing"
+_EXISTENCE = ("exists", "isfile", "isdir", "is_file", "is_dir")
 _LOOKS = ("exists", "isfile", "isdir", "getmtime", "getsize")
 _CHANGES = ("mkdir", "makedirs", "remove", "unlink", "rename", "replace", "rmdir")
 
@@ -52,6 +54,8 @@ def install(free: FreeAnswers) -> None:
                 for path in paths:
                     if isinstance(path, (str, os.PathLike)):
                         _access(free, name, os.fspath(path), writes(*args, **kwargs))
+                if name in _EXISTENCE and _is_missing(free, original(*args, **kwargs), args[0]):
+                    return False
             return original(*args, **kwargs)
 
         wrapper.__name__ = name
@@ -147,4 +151,16 @@ def _access(free: FreeAnswers, name: str, path: Any, writes: bool) -> None:
         objects: tuple[Any, ...] = ((("file", whole), "write" if writes else "read"),)
         if writes:
             objects += ((("file", os.path.dirname(whole)), "add"),)
+        if writes and free.node is not None:
+            objects += ((("node", free.node, whole), "write"),)
         free.choose("file", f"{name}('{shown}')", ("go",), objects=objects)
+
+
+def _is_missing(free: FreeAnswers, is_found: bool, path: Any) -> bool:
+    """Whether a file that is there is missing on this node, where no rank has made it."""
+    if not is_found or free.node is None or not free.asks("files"):
+        return False
+    shown, whole = os.path.relpath(path), os.path.abspath(path)
+    about = f"'{shown}' on node {free.node}"
+    objects = ((("node", free.node, whole), "read"),)
+    return free.choose("node", about, (_THERE, _MISSING), objects=objects) == _MISSING
