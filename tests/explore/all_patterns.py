@@ -1,10 +1,13 @@
 """Explores all patterns and their fixed forms, by hand: prints runs, CPU seconds and the answer.
 
     python3 tests/explore/all_patterns.py build/release/bin/pipesim [RANKS]
+
+Runs in an empty folder, because each exploration copies the folder.
 """
 
 import os
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "record"))
 import recordings  # noqa: E402, F401  # isort: skip
@@ -15,6 +18,7 @@ from pipesim import explore  # noqa: E402
 
 def main():
     ranks = int(sys.argv[1]) if len(sys.argv) > 1 else 2
+    os.chdir(tempfile.mkdtemp())
     wrong = []
     for pattern, options in patterns.PATTERNS.items():
         for fixed in (False, True):

@@ -111,6 +111,17 @@ class Promises(unittest.TestCase):
         found = explore(job, ranks=2)
         self.assertEqual(("failed", 1), (found.answer, found.runs))
 
+    def test_the_order_of_a_set_is_not_tried(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script = os.path.join(folder, "names.py")
+            text = "import torch.distributed as dist\ndist.init_process_group('gloo')\n"
+            for loop, covered in (("names", False), ("sorted(names)", True)):
+                with open(script, "w") as file:
+                    file.write(f"{text}names = {{'b', 'a'}}\nfor name in {loop}:\n    pass\n")
+                found = explore(script, ranks=2)
+                self.assertEqual(covered, found.covered, found.text)
+                self.assertEqual(covered, "the order of a set (names.py:4)" not in found.text)
+
     def test_a_timeout_that_nobody_catches_ends_the_job(self):
         def job():
             dist.init_process_group("gloo")

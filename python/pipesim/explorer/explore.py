@@ -16,6 +16,7 @@ from pipesim.explorer.judge import FAILED, HANG, PROVED, TORN_DOWN, UNDECIDED, J
 from pipesim.explorer.lives import Lives
 from pipesim.explorer.run import Run
 from pipesim.explorer.search import Next, Search
+from pipesim.explorer.sets import lines_with_sets
 from pipesim.recorder.launcher import asks_for_cuda
 from pipesim.recorder.nursery import Nursery
 from pipesim.recorder.progress import Progress
@@ -109,6 +110,7 @@ class Explorer:
         self.result = Exploration(settings, tuple(kinds))
         self.judge = Judge(settings, scratch / "checked", check)
         self._lives = Lives(settings, function, nursery)
+        self._files: set[str] = set()  # of the user, which ranks have imported
         self.keys: set[bytes] = set()  # keys of the records of all runs
 
     def explore(self, progress: Optional[Progress] = None) -> Exploration:
@@ -163,6 +165,7 @@ class Explorer:
             return
         for end in broker.ends.values():
             result.not_tried.update(end.not_tried)
+            self._files.update(end.files)
         verdict = self.judge.judge(run)
         self.keys.add(self.judge.key(run))
         if broker.made_up:
@@ -225,6 +228,9 @@ class Explorer:
     def _note_limits(self) -> None:
         result = self.result
         notes = self.judge.notes
+        for path in map(Path, sorted(self._files)):
+            for line in lines_with_sets(path):
+                result.not_tried.add(f"the order of a set ({path.name}:{line})")
         result.not_free |= {text for note, text in _NOTES.items() if note in notes}
         result.not_tried |= {text for note, text in _GRAVE_NOTES.items() if note in notes}
         if self._lives.diverged:

@@ -19,7 +19,7 @@ from pipesim.recorder.report import ranks_text
 _WIDTH = 80
 
 # Answers that are never explored.
-_NEVER_FREE = "hash order, texts made of clocks, memory that threads share"
+_NEVER_FREE = "texts made of clocks, memory that threads share"
 
 _NAMES = {
     "polls": ("poll", "polls"), "sources": ("recv from any source", "recvs from any source"),

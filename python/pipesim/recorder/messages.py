@@ -166,6 +166,7 @@ class End:
     lines: bytes = b""  # the rank's file, if it is kept in memory
     is_answer: bool = False  # the exception is an explored answer, e.g. that a wait timed out
     wrote: bool = False  # an exploration: the rank has changed a file
+    files: tuple[str, ...] = ()  # an exploration: the user's files that the rank has imported
     not_tried: tuple[str, ...] = ()  # an exploration: free answers that were taken as they came
 
 

@@ -105,6 +105,11 @@ class FreeAnswers:
             error = error.__cause__ or error.__context__
         end.is_answer, end.wrote = error is not None, self.wrote
         end.not_tried = tuple(sorted(self.left_out))
+        if self.explores:
+            files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+            script = self._recorder.settings.script
+            files |= {script if not self._recorder.settings.module else None}
+            end.files = tuple(sorted(file for file in files if file and is_users_file(file)))
         return end
 
 
