@@ -93,7 +93,10 @@ void write_scenario(const Requested& requested, const models::Evidence& evidence
   if (!requested.scenario_path) return;
   const std::string scenario = formats::write_evidence_scenario(evidence, diagnosis);
   if (scenario.empty()) {
-    notes.emplace_back("No scenario was written: the evidence shows no hang");
+    const bool hangs = diagnosis.explanation.verdict == sim::Verdict::kDeadlock;
+    notes.emplace_back(hangs ? "No scenario was written: the evidence does not show who waits for "
+                               "whom"
+                             : "No scenario was written: the evidence shows no hang");
     return;
   }
   require_readable(scenario, evidence.name);

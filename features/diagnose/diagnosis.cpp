@@ -35,6 +35,7 @@
 #include "models/graph/operation.hpp"
 #include "sim/wait_graph.hpp"
 
+#include "features/diagnose/blocked_ranks.hpp"
 #include "features/diagnose/evidence_calls.hpp"
 
 namespace pipesim::models {
@@ -110,6 +111,7 @@ class Diagnoser {
   bool is_suspect(const Root& root, bool unsure) const;
   void keep_suspects();
   void decide_verdict();
+  void set_deadlock_of_all();
   bool is_lost(std::uint32_t rank) const {
     const ProcessState state = evidence_.ranks[rank].process.state;
     return state == ProcessState::kDead || state == ProcessState::kFailed ||
@@ -117,7 +119,7 @@ class Diagnoser {
   }
   bool is_elsewhere(std::uint32_t rank) const {
     const std::optional<HostStanding>& host = evidence_.ranks[rank].host;
-    return host && !host->waits;
+    return host && !host->waits && !host->may_wait;
   }
 
   const RecordedCall& call(std::uint32_t pending) const {
@@ -591,7 +593,18 @@ void Diagnoser::decide_verdict() {
   } else if (nothing || unexplained) {
     explanation.verdict = sim::Verdict::kLimit;
     explanation.cause = Cause::kNone;
+    if (all_ranks_wait(evidence_)) set_deadlock_of_all();
   }
+}
+
+// Reports a deadlock whose cycle is not known: there is no rank to blame.
+void Diagnoser::set_deadlock_of_all() {
+  Explanation& explanation = result_.explanation;
+  explanation.verdict = sim::Verdict::kDeadlock;
+  explanation.cause = Cause::kCycle;
+  explanation.roots.clear();
+  result_.roots.clear();
+  result_.suspects.clear();
 }
 
 // Describes the roots. The example for a root is a direct wait, preferably a certain one. Among
@@ -668,7 +681,7 @@ bool Diagnoser::is_suspect(const Root& root, bool unsure) const {
   const std::uint32_t rank = root.party.rank;
   if (is_lost(rank) || root.first.kind == WaitKind::kDeadRank) return false;
   const std::optional<HostStanding>& host = evidence_.ranks[rank].host;
-  return unsure || (host ? host->waits : evidence_.ranks[rank].may_wait);
+  return unsure || (host ? host->waits || host->may_wait : evidence_.ranks[rank].may_wait);
 }
 
 // Drops the suspects whose stack shows a wait, unless all suspects wait. Drops all suspects if

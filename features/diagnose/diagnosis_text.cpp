@@ -39,6 +39,7 @@ std::string clause_of_root(const models::RankEvidence& rank) {
   const std::string& reason = rank.process.reason;
   switch (rank.process.state) {
     case models::ProcessState::kDead:
+      if (reason.starts_with("no process of it")) return ", of which there is no process";
       // The clause has only the start of the reason; the list of roots has all of it.
       return ", whose process ended" +
              (reason.empty() ? "" : ": " + reason.substr(0, reason.find(", ")));
@@ -52,6 +53,11 @@ std::string clause_of_root(const models::RankEvidence& rank) {
   if (!rank.host) return {};
   return fmt::format(", whose host {} {}", rank.host->blocked ? "waits in" : "is in",
                      rank.host->at);
+}
+
+// Whether each rank waits for another one, though nothing shows for which.
+bool has_unknown_cycle(const models::Explanation& explanation) {
+  return explanation.verdict == Verdict::kDeadlock && explanation.cycle.empty();
 }
 
 class DiagnosisText {
@@ -98,6 +104,7 @@ class DiagnosisText {
   std::string lead_of_unplaced() const;
   std::string lead_of_open_groups() const;
   std::string lead_without_calls() const;
+  std::string places_of_hosts() const;
   // Whether the root is an unknown cause in a group that may have further members.
   bool is_open_group(const DiagnosisRoot& root) const {
     return root.reason == RootReason::kUnexplained && root.group < evidence_.groups.size() &&
@@ -156,6 +163,9 @@ void DiagnosisText::add_verdict() {
   if (!silent.empty()) {
     text_ += fmt::format("No log line shows what {} called\n", ranks_text(silent));
   }
+  if (has_unknown_cycle(diagnosis_.explanation)) {
+    text_ += "The cycle is not shown. This rests on the network: nothing that was sent is lost.\n";
+  }
   if (found == Verdict::kLimit && diagnosis_.pending == 0) {
     for (const std::string& gap : evidence_.gaps) add(capitalized(gap) + ".", 0, 2);
   }
@@ -167,6 +177,9 @@ std::string DiagnosisText::lead() const {
   const models::Explanation& explanation = diagnosis_.explanation;
   if (!explanation.cycle.empty()) return summary_text(explanation);
   if (!explanation.mismatches.empty()) return {};  // the report lists the mismatches right below
+  if (has_unknown_cycle(explanation)) {
+    return "Each rank waits for another one, so none can go on: " + places_of_hosts() + ".";
+  }
   std::vector<std::uint32_t> ranks;
   for (const DiagnosisRoot& root : diagnosis_.roots) {
     if (root.reason != RootReason::kUnexplained) ranks.push_back(root.rank);
@@ -200,6 +213,12 @@ std::string DiagnosisText::lead_of_open_groups() const {
 
 // Reports hosts that wait although no recorded call is pending.
 std::string DiagnosisText::lead_without_calls() const {
+  const std::string places = places_of_hosts();
+  return places.empty() ? places : capitalized(places) + ".";
+}
+
+// Returns "ranks 0 and 1 wait in recv, called in step (train.py:66); rank 2 waits in ...".
+std::string DiagnosisText::places_of_hosts() const {
   std::map<std::string, std::vector<std::uint32_t>> ranks_at;
   for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
     const auto& host = evidence_.ranks[rank].host;
@@ -216,7 +235,7 @@ std::string DiagnosisText::lead_without_calls() const {
   }
   const std::size_t left = ranks_at.size() - std::min(kMaxPlaces, ranks_at.size());
   if (left > 0) text += fmt::format("; others wait in {}", counted(left, "other place"));
-  return capitalized(text) + ".";
+  return text;
 }
 
 // Names one process in the worst state; add_unplaced() lists all processes.
@@ -362,9 +381,10 @@ void DiagnosisText::add_ended(const DiagnosisRoot& root, const std::vector<std::
   const models::ProcessStanding& process = evidence_.ranks[root.rank].process;
   const std::string name = process.name.empty() ? "" : fmt::format(" ({})", process.name);
   const bool failed = process.state == models::ProcessState::kFailed;
-  const char* end = root.reason == RootReason::kStopped ? "is stopped"
-                    : failed                            ? "raised an error"
-                                                        : "is dead";
+  const char* end = root.reason == RootReason::kStopped              ? "is stopped"
+                    : failed                                         ? "raised an error"
+                    : process.reason.starts_with("no process of it") ? "is missing"
+                                                                     : "is dead";
   add(fmt::format("{}{} {}{}", ranks_text(ranks), name, end, root.waiting > 0 ? "; " + behind : ""),
       2, 4);
   if (!process.reason.empty()) add(process.reason, 6, 6);

@@ -95,6 +95,11 @@ struct HostStanding {
   bool blocked = false;  // whether it waits for anything: `waits`, a lock, input
   OutsideText at;        // function and line: "load_config (data.py:40)"
   EvidencePlace place;
+  bool may_wait = false;    // whether it can wait for other ranks, though its stack shows no wait
+  bool collective = false;  // whether it waits in a collective
+  bool message = false;     // whether it waits in a send or a recv; with `collective`: in either
+  bool alone = false;       // whether no other thread of the process can go on, as far as known
+  bool in_line = false;  // whether its innermost frame is of the user's program: C++ is not visible
 };
 
 enum class ProcessState : std::uint8_t {
@@ -129,6 +134,13 @@ struct ProcessStanding {
   ProcessId id;
 };
 
+/// Facts about the main thread of a rank, from 'pipesim collect'.
+struct MainThreadFacts {
+  bool still = false;     // whether it did not run between two looks
+  bool in_futex = false;  // whether it waits for another thread, also of C++
+  OutsideText line;       // text of its line
+};
+
 struct RankEvidence {
   bool has_dump = false;  // whether the evidence has calls of the rank
   // Whether the evidence has all calls of the rank. If not, the rank may have made a missing call.
@@ -140,6 +152,7 @@ struct RankEvidence {
   std::vector<GroupProgress> progress;  // sorted by group; some groups may be missing
   std::optional<HostStanding> host;
   ProcessStanding process;
+  MainThreadFacts main_thread;
 };
 
 struct Evidence {
@@ -147,6 +160,7 @@ struct Evidence {
   OutsideText format;  // kind and version: "Flight Recorder 2.9"
   std::vector<EvidenceGroup> groups;
   std::vector<RankEvidence> ranks;  // all ranks of the job, with or without a dump
+  std::uint32_t world_size = 0;     // number of ranks of the job; 0: unknown
   std::vector<OutsideText> files;   // files that contain the facts
   // Reasons why the job can hang even if no call is pending: "gloo records no sends".
   std::vector<OutsideText> gaps;

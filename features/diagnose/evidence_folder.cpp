@@ -13,6 +13,7 @@
 #include "app/output/files.hpp"
 #include "viz/report/words.hpp"
 
+#include "features/diagnose/blocked_ranks.hpp"
 #include "features/diagnose/evidence_calls.hpp"
 #include "features/diagnose/evidence_input.hpp"
 #include "features/diagnose/evidence_merge.hpp"
@@ -76,7 +77,9 @@ std::map<std::uint32_t, models::HostStanding> hosts_of(const models::LaunchLog& 
   for (std::uint32_t rank = 0; rank < log.ranks.size(); ++rank) {
     for (const models::LoggedThread& thread : log.ranks[rank].threads) {
       if (thread.open.empty()) continue;
-      hosts[rank] = {true, true, thread.last_entered, {}};
+      models::HostStanding& host = hosts[rank];
+      host.waits = host.blocked = true;
+      host.at = thread.last_entered;
     }
   }
   return hosts;
@@ -147,6 +150,7 @@ DumpReading read_all_evidence(const SortedEvidence& sorted, const Console& conso
       all.evidence.format = all.evidence.format + ", stacks";
     }
     add_hosts(all.evidence, models::host_standings(reading.dumps), reading.dumps.files);
+    models::add_hidden_waits(all.evidence);
   }
   if (const Paths* files = files_of(Shows::kLaunches)) {
     const LaunchLogReading reading = read_launch_logs(*files, console);

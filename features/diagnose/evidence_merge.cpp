@@ -54,6 +54,7 @@ class EvidenceMerger {
       add_rank(rank, std::move(other.ranks[rank]));
     }
     for (const OutsideText& gap : other.gaps) add_gap(evidence_, gap);
+    evidence_.world_size = std::max(evidence_.world_size, other.world_size);
     for (ProcessStanding& process : other.unplaced) {
       process.place = moved(process.place, files_);
       evidence_.unplaced.push_back(std::move(process));
@@ -178,6 +179,8 @@ void EvidenceMerger::add_rank(std::uint32_t rank, RankEvidence other) {
     own.process.name = other.process.name;
     own.process.id = other.process.id;
   }
+  const MainThreadFacts& thread = other.main_thread;
+  if (thread.still || thread.in_futex || !thread.line.empty()) own.main_thread = thread;
   if (own.process.state == ProcessState::kNotTold) {
     own.process.state = other.process.state;
     own.process.reason = std::move(other.process.reason);

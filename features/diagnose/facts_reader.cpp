@@ -1,5 +1,6 @@
 #include "features/diagnose/facts_reader.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -65,7 +66,10 @@ bool FactsReader::read(const std::string& text, models::Diagnostics& diagnostics
   evidence_.format = "facts";
   const models::EvidencePlace place{static_cast<std::uint32_t>(evidence_.files.size()), 0};
   evidence_.files.emplace_back(name);
-  if (const auto size = fact_number(root, "world_size"); size && *size > 0) at(*size - 1);
+  if (const auto size = fact_number(root, "world_size"); size && *size > 0) {
+    at(*size - 1);
+    evidence_.world_size = std::max(evidence_.world_size, *size);
+  }
   const std::string host = fact_text(root, "host");
   for (const YamlValue& it : objects_of(root, "ranks")) add_process(it, host, place);
   for (const YamlValue& it : objects_of(root, "gone")) add_gone(it, host, place);
@@ -97,6 +101,10 @@ void FactsReader::add_process(const YamlValue& object, const std::string& host,
   if (rank) {
     named_.insert(*rank);
     at(*rank).process = std::move(process);
+    const auto moved = object.find("moved");
+    const bool still = state == "sleeping" && moved && moved->truth() == false;
+    const bool in_futex = fact_text(object, "wchan").find("futex") != std::string::npos;
+    at(*rank).main_thread = {still, in_futex, fact_text(object, "line")};
   } else if (process.state == ProcessState::kStopped) {
     evidence_.unplaced.push_back(std::move(process));
   }
@@ -111,10 +119,12 @@ void FactsReader::add_gone(const YamlValue& object, const std::string& host,
   // Keeps the process that is already known: an elastic job may have started the rank again on
   // another host.
   if (!process.id.pid.empty()) return;
-  process = {ProcessState::kDead, {}, {}, place, fact_process(object, host)};
+  process.state = ProcessState::kDead;
+  process.place = place;
+  process.id = fact_process(object, host);
   process.name = models::process_name(process.id);
   const std::string why = fact_text(object, "why");
-  process.reason = why.empty() ? fmt::format("no process of it is left on {}", host) : why;
+  process.reason = why.empty() ? fmt::format("no process of it is on {}", host) : why;
 }
 
 std::vector<models::OutsideText> FactsReader::notes() const {

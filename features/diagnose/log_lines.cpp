@@ -260,6 +260,16 @@ std::optional<std::uint32_t> global_rank(std::string_view line) {
   return std::nullopt;
 }
 
+std::optional<std::uint32_t> rank_in_name(std::string_view path) {
+  constexpr std::string_view kRank = "rank";
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const std::size_t at = name.find(kRank);
+  if (at == std::string_view::npos || name.substr(0, at).ends_with("local_")) return std::nullopt;
+  std::string_view rest = name.substr(at + kRank.size());
+  if (rest.starts_with('_') || rest.starts_with('-')) rest.remove_prefix(1);
+  return rank_in(rest.substr(0, rest.find_first_not_of(kDigits)));
+}
+
 void each_log_line(std::string_view text, const std::function<void(const LogLine&)>& take) {
   const bool labels_are_ranks = !contradicts_labels(text);
   std::optional<LogLine> last;

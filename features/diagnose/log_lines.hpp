@@ -39,6 +39,10 @@ std::optional<std::uint32_t> rank_of_label(std::string_view label);
 /// Returns the job rank in `[rank12]:`, which PyTorch writes since 2.3, or in `[rank=12]`.
 std::optional<std::uint32_t> global_rank(std::string_view line);
 
+/// Returns the rank in the name of a rank's file: "rank_12.log", "log_rank12_stderr". The number in
+/// "local_rank_0" is the rank on its node.
+std::optional<std::uint32_t> rank_in_name(std::string_view path);
+
 /// Calls `take` for each line of a file. Joins broken lines. If `[rank12]:` contradicts the label
 /// of a line, the launcher's numbers are not ranks, so no label gives a rank.
 void each_log_line(std::string_view text, const std::function<void(const LogLine&)>& take);

@@ -229,12 +229,13 @@ bool NcclLogReader::read(const std::string& text, models::Diagnostics& diagnosti
   std::uint64_t found = 0;
   const auto file = static_cast<std::uint32_t>(files_.size());
   files_.push_back(name);
+  const std::optional<std::uint32_t> rank_of_file = rank_in_name(name);
   each_log_line(text, [&](const LogLine& line) {
     const models::EvidencePlace place{file, line.number};
     if (line.rank) seen_.insert(*line.rank);
     const bool is_call = calls_.take(line, file);
     // The last line of a traceback can also be a report of PyTorch.
-    const bool is_error = errors_.take(line, place);
+    const bool is_error = errors_.take(line, place, rank_of_file);
     const bool taken = is_call || take_init(line.text) || take_link_error(line.text) ||
                        take_watchdog(line, place) || reports_.take(line, place) ||
                        launcher_.take(line, place) || stalls_.take(line, place);
@@ -324,6 +325,7 @@ std::uint32_t NcclLogReader::rank_count() const {
   std::uint32_t count = most_ranks_;
   const auto grow = [&](std::uint32_t rank) { count = std::max(count, rank + 1); };
   for (const std::uint32_t rank : seen_) grow(rank);
+  for (const auto& [rank, errors] : errors_.by_rank()) grow(rank);
   for (const Work& work : works_) grow(rank_of(work.writer).value_or(0));
   for (const Count& it : counts_) grow(rank_of(it.writer).value_or(0));
   for (const Work& work : resolved_works()) {
@@ -367,7 +369,8 @@ std::map<std::uint32_t, NcclLogReader::OwnError> NcclLogReader::own_errors() con
       return error.kind == ErrorKind::kOwn && !error.chained;
     });
     if (own == errors.end() || is_after_timeout(own->place)) continue;
-    result.emplace(rank, OwnError{own->error, own->place, went_on_after(rank, own->place)});
+    result.emplace(rank,
+                   OwnError{own->error, own->place, went_on_after(rank, own->place), own->native});
   }
   return result;
 }
@@ -399,37 +402,45 @@ std::optional<std::uint32_t> NcclLogReader::first_dead() const {
   return before ? first : std::nullopt;
 }
 
-// Blames the first process that died. Without one, blames the rank whose own error came first. The
-// order of errors is known only within one file.
-void NcclLogReader::add_failures(models::Evidence& evidence) const {
+// Returns the rank with the first own error after which it did nothing; nullopt if their order is
+// not known, as that of errors in several files.
+std::optional<std::uint32_t> NcclLogReader::first_failed() const {
   std::map<std::uint32_t, OwnError> errors = own_errors();
   std::erase_if(errors, [](const auto& it) { return it.second.went_on; });
+  const auto first =
+      std::min_element(errors.begin(), errors.end(), [](const auto& a, const auto& b) {
+        return std::tuple(a.second.place.file, a.second.place.line) <
+               std::tuple(b.second.place.file, b.second.place.line);
+      });
+  if (first == errors.end()) return std::nullopt;
+  const bool one_file = std::all_of(errors.begin(), errors.end(), [&](const auto& it) {
+    return it.second.place.file == first->second.place.file;
+  });
+  return one_file ? std::optional(first->first) : std::nullopt;
+}
+
+// Blames the first process that died. Without one, blames the rank whose own error came first.
+void NcclLogReader::add_failures(models::Evidence& evidence) const {
+  const std::map<std::uint32_t, OwnError> errors = own_errors();
   if (const auto rank = first_dead()) {
     const ProcessEnd& end = launcher_.ends().at(*rank);
     const auto error = errors.find(*rank);
     models::ProcessStanding& process = evidence.ranks[*rank].process;
     process.state = models::ProcessState::kDead;
     process.reason = end.text();
-    if (error != errors.end()) {
+    if (error != errors.end() && !error->second.went_on) {
       process.reason = fmt::format("{}, {}", end.text(), error->second.text);
     }
     process.place = end.place;
     return;
   }
-  const auto first =
-      std::min_element(errors.begin(), errors.end(), [](const auto& a, const auto& b) {
-        return std::tuple(a.second.place.file, a.second.place.line) <
-               std::tuple(b.second.place.file, b.second.place.line);
-      });
-  if (first == errors.end()) return;
-  const bool one_file = std::all_of(errors.begin(), errors.end(), [&](const auto& it) {
-    return it.second.place.file == first->second.place.file;
-  });
-  if (!one_file) return;
-  models::ProcessStanding& process = evidence.ranks[first->first].process;
-  process.state = models::ProcessState::kFailed;
-  process.reason = first->second.text;
-  process.place = first->second.place;
+  const auto rank = first_failed();
+  if (!rank) return;
+  const OwnError& error = errors.at(*rank);
+  models::ProcessStanding& process = evidence.ranks[*rank].process;
+  process.state = error.ended ? models::ProcessState::kDead : models::ProcessState::kFailed;
+  process.reason = error.ended ? models::OutsideText(end_of_process(error.text)) : error.text;
+  process.place = error.place;
 }
 
 // Adds the positions at which ranks timed out.
@@ -439,7 +450,10 @@ void NcclLogReader::add_hosts(models::Evidence& evidence) const {
       return error.kind == ErrorKind::kTimeout && !error.frames.empty();
     });
     if (timeout == errors.end()) continue;
-    evidence.ranks[rank].host = models::HostStanding{true, true, timeout->at(), timeout->place};
+    models::HostStanding& host = evidence.ranks[rank].host.emplace();
+    host.waits = host.blocked = true;
+    host.at = timeout->at();
+    host.place = timeout->place;
   }
 }
 
@@ -630,7 +644,8 @@ std::vector<models::OutsideText> NcclLogReader::notes() const {
 // Adds notes on errors of ranks, lost connections, and the first process end that the launcher saw.
 void NcclLogReader::add_notes_of_errors(std::vector<models::OutsideText>& notes) const {
   for (const auto& [rank, error] : own_errors()) {
-    if (first_dead() == rank) continue;  // add_failures() reports this error
+    // The report names this rank anyway.
+    if (first_dead() == rank || (error.ended && first_failed() == rank)) continue;
     notes.emplace_back(fmt::format("Rank {} raised an error of its own{}: {}", rank,
                                    error.went_on ? ", and went on" : "", error.text));
   }

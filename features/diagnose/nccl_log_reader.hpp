@@ -86,6 +86,7 @@ class NcclLogReader {
     models::OutsideText text;
     models::EvidencePlace place;
     bool went_on = false;  // whether the rank logged more about the job later
+    bool ended = false;    // whether it certainly ended the process
   };
 
   bool take_watchdog(const LogLine& line, const models::EvidencePlace& place);
@@ -112,6 +113,7 @@ class NcclLogReader {
   bool is_after_timeout(const models::EvidencePlace& place) const;
   bool went_on_after(std::uint32_t rank, const models::EvidencePlace& place) const;
   std::optional<std::uint32_t> first_dead() const;
+  std::optional<std::uint32_t> first_failed() const;
   void add_failures(models::Evidence& evidence) const;
   void add_hosts(models::Evidence& evidence) const;
   void add_notes_of_errors(std::vector<models::OutsideText>& notes) const;

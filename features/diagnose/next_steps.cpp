@@ -128,7 +128,12 @@ void add_for_roots(const models::Evidence& evidence, const models::Diagnosis& di
         stopped.push_back(root.rank);
         break;
       case RootReason::kDied:
-        died.push_back(root.rank);
+        // The kernel did not end this process.
+        if (evidence.ranks[root.rank].process.reason.find("sizes differ") != std::string::npos) {
+          steps.emplace_back(kRecord);
+        } else {
+          died.push_back(root.rank);
+        }
         break;
       case RootReason::kStopped:
         paused.push_back(root.rank);
@@ -186,6 +191,7 @@ std::vector<std::string> next_steps(const models::Evidence& evidence,
     add_for_hosts_of(diagnosis.explanation.cycle, evidence, steps);
     return steps;
   }
+  if (verdict == sim::Verdict::kDeadlock) return {kRecord};
   if (!diagnosis.suspects.empty()) {
     std::vector<std::uint32_t> ranks;
     for (const models::Suspect& suspect : diagnosis.suspects) ranks.push_back(suspect.rank);

@@ -50,6 +50,10 @@ std::string short_file(std::string_view path) {
     const std::size_t at = path.rfind(mark);
     if (at != std::string_view::npos) return std::string(path.substr(at + mark.size()));
   }
+  const std::size_t python = path.rfind("/lib/python3");
+  if (python != std::string_view::npos) {
+    return std::string(path.substr(path.find('/', python + 5) + 1));
+  }
   const std::size_t slash = path.rfind('/');
   const std::size_t before = slash == 0 || slash == std::string_view::npos
                                  ? std::string_view::npos

@@ -90,6 +90,15 @@ ErrorKind kind_of_error(std::string_view error) {
   return has_any(error, kLost) ? ErrorKind::kLostPeer : ErrorKind::kOwn;
 }
 
+std::string end_of_process(std::string_view error) {
+  constexpr std::string_view kSizes = "op.preamble.length <= op.nbytes. ";
+  const std::size_t at = error.find(kSizes);
+  if (at == std::string_view::npos) return fmt::format("an exception of C++, {}", error);
+  const std::string_view sizes = error.substr(at + kSizes.size());
+  return fmt::format("gloo ended it because sizes differ: {} bytes came where its call expects {}",
+                     sizes.substr(0, sizes.find(' ')), word_after(sizes, " vs ", "."));
+}
+
 models::OutsideText RankError::at() const {
   if (frames.empty()) return {};
   const models::FoundPlace found = models::find_place(frames);
@@ -116,46 +125,57 @@ void RankErrors::close(std::uint32_t rank, std::string text) {
   if (errors.size() < kMaxErrors) errors.push_back(std::move(error));
 }
 
-bool RankErrors::take(const LogLine& line, const models::EvidencePlace& place) {
-  if (!line.rank) return false;
+bool RankErrors::take(const LogLine& line, const models::EvidencePlace& place,
+                      std::optional<std::uint32_t> rank_of_file) {
   constexpr std::string_view kTerminate = "terminate called after throwing an instance of '";
   const std::string_view text = without_mark(line.text);
+  const bool ends = text.starts_with(kTerminate);
+  const auto is_open = [&](std::uint32_t rank) {
+    const auto open = open_.find(rank);
+    return open != open_.end() && open->second.error.native;
+  };
+  const bool of_file = rank_of_file && (ends || is_open(*rank_of_file));
+  const std::optional<std::uint32_t> rank = line.rank || !of_file ? line.rank : rank_of_file;
+  if (!rank) return false;
   const bool begins = text.starts_with("Traceback (most recent call last)");
-  if (begins || text.starts_with(kTerminate)) {
-    Open& open = open_[*line.rank];
+  if (begins || ends) {
+    Open& open = open_[*rank];
     open = {};
     open.error.place = place;
-    open.native = !begins;
-    if (!begins) open.error.error = std::string(word_after(text, kTerminate, "'"));
+    open.error.native = ends;
+    if (ends) open.error.error = std::string(word_after(text, kTerminate, "'"));
     return true;
   }
   if (text.starts_with("During handling of the above exception") ||
       text.starts_with("The above exception was the direct cause")) {
-    chains_[*line.rank] = true;
+    chains_[*rank] = true;
     return true;
   }
-  const auto open = open_.find(*line.rank);
-  if (open == open_.end()) return false;
-  if (open->second.native) {
+  return open_.count(*rank) > 0 && take_more(*rank, text);
+}
+
+// Takes a line of an open error.
+bool RankErrors::take_more(std::uint32_t rank, std::string_view text) {
+  Open& open = open_.at(rank);
+  if (open.error.native) {
     constexpr std::string_view kWhat = "what():";
     const std::string_view what = trimmed(text);
     if (!what.starts_with(kWhat)) return false;
-    close(*line.rank,
-          fmt::format("{}: {}", open->second.error.error, trimmed(what.substr(kWhat.size()))));
+    close(rank, fmt::format("{}: {}", open.error.error, trimmed(what.substr(kWhat.size()))));
     return true;
   }
   if (auto frame = traceback_frame(text)) {
-    std::vector<models::StackFrame>& frames = open->second.error.frames;
+    std::vector<models::StackFrame>& frames = open.error.frames;
     if (frames.size() < kMaxErrorFrames) frames.push_back(std::move(*frame));
-    open->second.in_frames = true;
+    open.in_frames = true;
     return true;
   }
   if (text.empty() || text.starts_with(' ')) return true;
-  if (!names_exception(text, open->second.in_frames)) {
-    open->second.in_frames = false;
+  if (!names_exception(text, open.in_frames)) {
+    open.in_frames = false;
     return false;
   }
-  close(*line.rank, std::string(text));
+  close(rank, std::string(text));
   return true;
 }
 

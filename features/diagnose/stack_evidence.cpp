@@ -346,6 +346,7 @@ std::map<std::uint32_t, HostStanding> host_standings(const StackDumps& dumps) {
       const bool loads = find_place(thread->frames).place == WaitPlace::kInput;
       if (loads && workers != dumps.workers.end()) others = workers->second;
       for (const OutsideText& other : others) standing->at = standing->at + "; " + other;
+      standing->alone = other_threads(threads.all, *thread).empty();
       result[rank] = std::move(*standing);
     }
   }

@@ -270,6 +270,9 @@ std::optional<HostStanding> host_at(const std::vector<StackFrame>& frames,
   HostStanding standing;
   standing.waits = waits_for_others(found.place) || ours;
   standing.blocked = standing.waits || is_wait(found.place);
+  standing.collective = !ours && found.place == WaitPlace::kCollective;
+  standing.message = !ours && found.place == WaitPlace::kMessage;
+  standing.in_line = !standing.blocked && is_of_user(frames.front());
   standing.at = host_text(frames, found);
   standing.place = place;
   return standing;

@@ -85,8 +85,10 @@ models::StackFrame frame_of(std::string_view line) {
   if (open == std::string_view::npos || line.back() != ')') {
     return {models::short_function(line), {}};
   }
+  const std::string_view place = line.substr(open + 2, line.size() - open - 3);
+  const bool is_path = place.starts_with('/') && place.find(".py:") != std::string_view::npos;
   return {models::short_function(line.substr(0, open)),
-          std::string(line.substr(open + 2, line.size() - open - 3))};
+          is_path ? short_file(place) : std::string(place)};
 }
 
 // Reads `  File "train.py", line 88 in step`.

@@ -140,7 +140,7 @@ class Stacks(TestCase):
     def test_pyspy_is_asked_without_stopping_and_without_values(self):
         found = stacks.ask_pyspy(self.pyspy(), 22)
         self.assertIn("load_shard (data.py:40)", found.text)
-        self.assertEqual(self.pyspy_asked(), ["dump --nonblocking --pid 22"])
+        self.assertEqual(self.pyspy_asked(), ["dump --nonblocking --pid 22 --full-filenames"])
 
     def test_pyspy_is_asked_twice_if_a_thread_has_no_frame(self):
         empty = 'Thread 1 (idle): "MainThread"\n\nThread 2 (idle): "other"\n    run (a.py:1)\n'
@@ -175,6 +175,29 @@ class Stacks(TestCase):
         with unittest.mock.patch.dict(os.environ, {"PATH": "/none"}):
             with unittest.mock.patch("sys.executable", "/none/python3"):
                 self.assertEqual(stacks.find_pyspy(self.processes, [rank]), str(path))
+
+    def test_the_place_of_the_main_thread_in_the_users_program(self):
+        py_spy = 'Thread 9 (idle): "MainThread"\n    step (/app/train.py:88)\n    <module> (/app/train.py:9)\n'
+        other = 'Thread 8 (idle): "load"\n    read (/app/data.py:3)\n\n'
+        self.assertEqual(stacks.place_of_main(other + py_spy), ("/app/train.py", 88))
+        handler = (
+            "Current thread 0x01 (most recent call first):\n  <no Python frame>\n\n"
+            'Thread 0x02 (most recent call first):\n  File "/app/train.py", line 88 in step\n'
+            '  File "/app/train.py", line 9 in <module>\n'
+        )
+        self.assertEqual(stacks.place_of_main(handler), ("/app/train.py", 88))
+        self.assertIsNone(stacks.place_of_main(other))
+
+    def test_the_line_of_a_program_that_is_older_than_the_process(self):
+        self.rank()
+        script = self.folder / "proc/20/root/app/train.py"
+        script.parent.mkdir(parents=True)
+        script.write_text("import torch\n  work.wait()\n")
+        self.assertEqual(self.processes.line_of(20, "/app/train.py", 2), "")
+        os.utime(script, (0, 0))
+        self.assertEqual(self.processes.line_of(20, "/app/train.py", 2), "work.wait()")
+        self.assertEqual(self.processes.line_of(20, "/app/train.py", 3), "")
+        self.assertEqual(self.processes.line_of(20, "/app/none.py", 1), "")
 
     def test_faulthandler_only_where_the_signal_is_caught(self):
         log = self.folder / "err"
@@ -393,6 +416,7 @@ class Collect(TestCase):
 
     def test_a_rank_that_reads_while_the_others_wait(self):
         self.torchrun()
+        self.proc.write(22, "wchan", "folio_wait_bit_common")
         found, facts = self.collect()
         self.assertEqual({it.stacks for it in found.ranks}, {"py-spy"})
         self.assertEqual(facts["world_size"], 4)
@@ -400,6 +424,34 @@ class Collect(TestCase):
         status, text = self.diagnose()
         self.assertEqual(status, 1)
         self.assertIn("The job waits for rank 2, whose host is in read (tarfile.py:512).", text)
+
+    def test_ranks_that_all_wait_for_each_other(self):
+        script = STACKS.replace("read (tarfile.py:512)", "recv (torch/distributed/distributed_c10d.py:2799)")
+        script = script.replace("all_reduce (", "recv (")
+        moves = script.replace("#!/bin/sh\n", f"#!/bin/sh\necho voluntary_ctxt_switches: $4$$ >> {self.proc.root}/22/status\n")
+        self.torchrun()
+        for folder, pyspy, verdict in (("still", script, "DEADLOCK"), ("moves", moves, "UNDECIDED")):
+            with self.subTest(folder):
+                self.out = self.folder / folder
+                self.out.mkdir()
+                Collector(self.processes, self.job(), str(self.out), "n", pyspy=self.pyspy(script=pyspy)).run()
+                facts = json.loads((self.out / "facts.n.json").read_text())
+                self.assertEqual([it["moved"] for it in facts["ranks"]], [False, False, folder == "moves", False])
+                self.assertIn(verdict, self.diagnose()[1])
+
+    def test_a_rank_in_a_wait_that_is_not_python(self):
+        script = STACKS.replace("    read (tarfile.py:512)\n", "").replace("(data.py:40)", "(/app/data.py:2)")
+        self.torchrun()
+        source = self.folder / "proc/22/root/app/data.py"
+        source.parent.mkdir(parents=True)
+        source.write_text("def load_shard():\n    work.wait()\n")
+        os.utime(source, (0, 0))
+        Collector(self.processes, self.job(), str(self.out), "n", pyspy=self.pyspy(script=script)).run()
+        facts = json.loads((self.out / "facts.n.json").read_text())
+        lines = [it["line"] for it in facts["ranks"]]
+        self.assertEqual(lines, [None, None, "work.wait()", None])
+        text = self.diagnose()[1]
+        self.assertNotIn("The job waits for rank 2", text)
 
     def test_a_rank_that_is_gone(self):
         self.torchrun([0, 1, 3])
@@ -435,6 +487,7 @@ class Collect(TestCase):
             self.proc.remove(pid)
         self.assertIn("No facts about ranks 2 and 3: run 'pipesim collect' on their", self.diagnose()[1])
         self.torchrun([2, 3], world=4, local=2)
+        self.proc.write(22, "wchan", "folio_wait_bit_common")
         self.collect("node1")
         self.assertEqual(sorted(path.name for path in self.out.iterdir()),
                          ["facts.node0.json", "facts.node1.json", *(f"stacks_rank_{r}.txt" for r in range(4))])  # fmt: skip

@@ -32,7 +32,8 @@ class FakeProc:
         self.write(pid, "cmdline", "\0".join(words) + "\0")
         self.write(pid, "environ", "".join(f"{k}={v}\0" for k, v in (environ or {}).items()))
         mask = sum(1 << (number - 1) for number in caught)
-        self.write(pid, "status", f"Name:\tp\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\nSigCgt:\t{mask:016x}\n")
+        self.write(pid, "status", f"Name:\tp\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\nSigCgt:\t{mask:016x}\n"
+                   "voluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t1\n")
         self.write(pid, "wchan", "futex_do_wait")
         self.write(pid, "maps", "7f00 r-xp 0 /venv/torch/lib/libtorch_cpu.so\n" if torch else "")
         os.symlink(f"/usr/bin/{program}", folder / "exe")

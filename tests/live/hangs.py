@@ -312,11 +312,18 @@ def a_node_never_comes():
     raise AssertionError("init_process_group does not return")
 
 
+def nobody_listens():
+    raise AssertionError("init_process_group does not return")
+
+
+killed_under_torchrun = killed
+
+
 if __name__ == "__main__":
     from torch._C._distributed_c10d import _WorkerServer
 
-    server = _WorkerServer(os.environ["TORCH_WORKER_SERVER_SOCKET"])
-    if kind == "a_node_never_comes":
+    server = _WorkerServer(os.environ.get("TORCH_WORKER_SERVER_SOCKET") or f"{folder}/server_{rank}")
+    if kind in ("a_node_never_comes", "nobody_listens"):
         here()
     dist.init_process_group("gloo", timeout=timedelta(hours=1))
     globals()[kind]()

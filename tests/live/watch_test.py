@@ -254,6 +254,7 @@ class Command(TestCase):
 
     def test_a_report(self):
         self.stack[22] = READ
+        self.proc.write(22, "wchan", "folio_wait_bit_common")
         with unittest.mock.patch("pipesim.live.cli.run_diagnose") as diagnose:
             status, out, err = self.run_it(until=self.hang)
         self.assertEqual(status, 1)

@@ -33,6 +33,9 @@ class RankFacts:
     has_calls: bool = False
     state: str = ""
     cpu_share: Optional[float] = None
+    switches: Optional[int] = None  # of its main thread, at the first look
+    moved: Optional[bool] = None  # whether its main thread ran between the looks
+    line: str = ""  # text of the line in which its main thread is
 
     @property
     def name(self) -> str:
@@ -90,6 +93,8 @@ class Collector:
             ranks=[RankFacts(rank, state=rank.stat.state) for rank in self.job.ranks],
             gone=gone_ranks(self.processes, self.job, self.seen),
         )
+        for it in facts.ranks:
+            it.switches = self.processes.switches(it.rank.pid)
         ras = calls.ras_address(self.job.ranks[0].environ)
         with concurrent.futures.ThreadPoolExecutor(_THREADS) as pool:
             report = pool.submit(self._ask_ras, ras)
@@ -133,6 +138,8 @@ class Collector:
         found = self._stacks(facts, address)
         if found.text:
             facts.stacks = found.source
+            place = stacks.place_of_main(found.text)
+            facts.line = self.processes.line_of(rank.pid, *place) if place else ""
             facts.files.append(self._write(f"stacks_{facts.name}.txt", found.text))
             if self.pyspy is not None and found.source == "py-spy":
                 text = stacks.worker_stacks(self.processes, self.pyspy, self._children(rank.pid))
@@ -202,6 +209,9 @@ class Collector:
                 it.notes.append("its process has ended meanwhile")
                 continue
             it.cpu_share = round((stat.cpu - it.rank.stat.cpu) / span, 2)
+            switches = self.processes.switches(it.rank.pid)
+            if switches is not None and it.switches is not None:
+                it.moved = switches != it.switches
             # A stop that was over at the second look does not keep the job from moving.
             if it.state != stat.state:
                 it.state = "sleeping" if stat.is_stopped else stat.state
@@ -267,6 +277,8 @@ def _rank_json(processes: Processes, facts: RankFacts) -> dict[str, Any]:
         "state": facts.state,
         "wchan": processes.wait_channel(rank.pid),
         "cpu_share": facts.cpu_share,
+        "moved": facts.moved,
+        "line": facts.line or None,
         "threads": rank.stat.threads,
         "seconds_running": processes.seconds_running(rank.pid),
         "python": processes.program(rank.pid),

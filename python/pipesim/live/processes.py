@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import stat
+import time
 from dataclasses import dataclass
 from typing import Optional
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+_MAX_LINE = 200
 
 # Words of /proc/PID/status for the letters of the states.
 STATES = {
@@ -122,6 +125,28 @@ class Processes:
     def status(self, pid: int) -> dict[str, str]:
         lines = (self.read(pid, "status") or "").splitlines()
         return {key: value.strip() for key, _, value in (line.partition(":") for line in lines)}
+
+    def switches(self, pid: int) -> Optional[int]:
+        """Returns how often the main thread has stopped running; None if the kernel does not tell.
+        A thread that does not run between two looks keeps the number."""
+        status = self.status(pid)
+        try:
+            return sum(int(status[f"{kind}_ctxt_switches"]) for kind in ("voluntary", "nonvoluntary"))
+        except (KeyError, ValueError):
+            return None
+
+    def line_of(self, pid: int, path: str, number: int) -> str:
+        """Returns a line of the program of a process. Returns nothing if the file is newer than the
+        process, since its lines may have moved."""
+        seen = self.path(pid, "root" if os.path.isabs(path) else "cwd", path.lstrip("/"))
+        running = self.seconds_running(pid)
+        try:
+            if running is None or time.time() - os.stat(seen).st_mtime < running:
+                return ""
+            with open(seen, errors="replace") as file:
+                return next(itertools.islice(file, number - 1, None), "").strip()[:_MAX_LINE]
+        except (OSError, ValueError):
+            return ""
 
     def user(self, pid: int) -> Optional[int]:
         """Returns the effective user id."""

@@ -7,6 +7,7 @@ without Python's lock. gdb would stop the process, and code that gdb injects can
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -22,6 +23,8 @@ from pipesim.live.processes import Processes
 
 _PYSPY_SECONDS = 10
 _MAX_WORKERS = 4
+# A frame of py-spy or of faulthandler.
+_FRAME = re.compile(r'^    \S.* \((.+):(\d+)\)$|^  File "(.+)", line (\d+) in ', re.MULTILINE)
 _WORKER_MARK = "_worker_loop"  # a frame of each data worker
 
 
@@ -72,7 +75,7 @@ def ask_pyspy(pyspy: str, pid: int, timeout: float = _PYSPY_SECONDS) -> Stacks:
 
 def _run_pyspy(pyspy: str, pid: int, timeout: float) -> Stacks:
     # Never uses --locals, which would print the values of variables.
-    command = [pyspy, "dump", "--nonblocking", "--pid", str(pid)]
+    command = [pyspy, "dump", "--nonblocking", "--pid", str(pid), "--full-filenames"]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, errors="replace", timeout=timeout, check=False
@@ -156,6 +159,20 @@ def _read_from(path: str, offset: int) -> str:
     with open(path, "rb") as file:
         file.seek(offset)
         return file.read(1 << 20).decode(errors="replace")
+
+
+def place_of_main(text: str) -> Optional[tuple[str, int]]:
+    """Returns file and line of the innermost frame of the main thread. What Python calls there is
+    not Python, and only the text of the line says what it is."""
+    threads = re.split(r"^(?=Thread |Current thread )", text, flags=re.MULTILINE)
+    for thread in threads:
+        if '"MainThread"' not in thread.partition("\n")[0] and " in <module>" not in thread:
+            continue
+        frame = _FRAME.search(thread)
+        if frame is None:
+            return None
+        return frame[1] or frame[3], int(frame[2] or frame[4])
+    return None
 
 
 def stack_of(text: str) -> list[str]:

@@ -45,6 +45,14 @@ Lines roots(const models::Diagnosis& diagnosis) {
   return lines;
 }
 
+models::HostStanding host_at(bool waits, bool blocked, const char* at) {
+  models::HostStanding host;
+  host.waits = waits;
+  host.blocked = blocked;
+  host.at = at;
+  return host;
+}
+
 }  // namespace
 
 TEST_CASE("who has not called a collective, and has nothing pending, is a root",
@@ -224,8 +232,7 @@ TEST_CASE("a stack says whether who has not called is the root", "[models][diagn
   job.call(1, tp, 4, "all_reduce");
   // Rank 1's host is in its own code, not in a wait: the two calls form no cycle, and rank 1 is the
   // root.
-  job.evidence().ranks[1].host = models::HostStanding{
-      .waits = false, .blocked = false, .at = "load_config (data.py:40)", .place = {}};
+  job.evidence().ranks[1].host = host_at(false, false, "load_config (data.py:40)");
   auto found = models::diagnose(job.evidence());
   CHECK(found.explanation.cycle.empty());
   CHECK(roots(found) == Lines{"1 has not called"});
@@ -234,8 +241,7 @@ TEST_CASE("a stack says whether who has not called is the root", "[models][diagn
   EvidenceBuilder other(2);
   const auto all = other.group("all", {0, 1});
   other.call(0, all, 7, "all_reduce");
-  other.evidence().ranks[1].host = models::HostStanding{
-      .waits = true, .blocked = true, .at = "all_gather (c10d.py:1)", .place = {}};
+  other.evidence().ranks[1].host = host_at(true, true, "all_gather (c10d.py:1)");
   found = models::diagnose(other.evidence());
   CHECK(roots(found).empty());
   CHECK(found.explanation.verdict == sim::Verdict::kLimit);
@@ -310,14 +316,11 @@ TEST_CASE("evidence with gaps, or a host that waits, never shows that nothing is
   CHECK(verdict([](models::Evidence&) {}) == sim::Verdict::kCompleted);
   CHECK(verdict([](models::Evidence& it) { add_gap(it, "no sends"); }) == sim::Verdict::kLimit);
   for (const bool waits : {true, false}) {
-    CHECK(verdict([&](models::Evidence& it) {
-            it.ranks[0].host =
-                models::HostStanding{.waits = waits, .blocked = true, .at = "recv", .place = {}};
-          }) == sim::Verdict::kLimit);
+    CHECK(verdict([&](models::Evidence& it) { it.ranks[0].host = host_at(waits, true, "recv"); }) ==
+          sim::Verdict::kLimit);
   }
   CHECK(verdict([](models::Evidence& it) {
-          it.ranks[0].host = models::HostStanding{
-              .waits = false, .blocked = false, .at = "step (train.py:3)", .place = {}};
+          it.ranks[0].host = host_at(false, false, "step (train.py:3)");
         }) == sim::Verdict::kCompleted);
 }
 

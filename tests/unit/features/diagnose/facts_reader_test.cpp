@@ -106,11 +106,31 @@ TEST_CASE("facts join the calls of a dump", "[formats][facts_reader]") {
   std::vector<models::OutsideText> notes;
   models::merge_evidence(evidence, facts.evidence(), notes);
   CHECK(notes.empty());
-  CHECK(evidence.ranks[1].process.reason == "no process of it is left on n");
+  CHECK(evidence.ranks[1].process.reason == "no process of it is on n");
   const models::KnownJob known = models::known_job(evidence);
   CHECK(known.ranks == 2);
   REQUIRE(known.processes.size() == 1);
   CHECK(known.processes.front().first.pid == "40");
+}
+
+TEST_CASE("facts about main threads are kept with what other evidence says",
+          "[formats][facts_reader]") {
+  const auto facts = facts_in({R"j({"pipesim_facts": 1, "host": "n", "world_size": 2, "ranks": [
+      {"rank": 0, "pid": 40, "state": "sleeping", "wchan": "futex_do_wait", "moved": false,
+       "line": "work.wait()"},
+      {"rank": 1, "pid": 41, "state": "running", "wchan": null, "moved": false, "line": null}]})j"});
+  models::Evidence evidence;
+  std::vector<models::OutsideText> notes;
+  models::merge_evidence(evidence, facts.evidence(), notes);
+  models::Evidence calls;
+  calls.ranks.resize(2);
+  models::merge_evidence(evidence, calls, notes);
+  CHECK(evidence.world_size == 2);
+  CHECK(evidence.ranks[0].main_thread.still);
+  CHECK(evidence.ranks[0].main_thread.in_futex);
+  CHECK(evidence.ranks[0].main_thread.line == "work.wait()");
+  CHECK_FALSE(evidence.ranks[1].main_thread.still);
+  CHECK_FALSE(evidence.ranks[1].main_thread.in_futex);
 }
 
 TEST_CASE("other JSON has no facts", "[formats][facts_reader]") {

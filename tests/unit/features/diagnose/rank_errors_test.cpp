@@ -94,6 +94,39 @@ TEST_CASE("exceptions of C++ that end a process are errors", "[formats][rank_err
   CHECK(errors.by_rank().at(1).front().kind == ErrorKind::kOwn);
 }
 
+TEST_CASE("the file of a rank has the exceptions of C++ that name no rank",
+          "[formats][rank_errors]") {
+  formats::RankErrors errors;
+  for (const std::string text :
+       {"Traceback (most recent call last):", "ValueError: caught",
+        "terminate called after throwing an instance of 'gloo::EnforceNotMet'",
+        "  what():  [enforce fail at pair.cc:456] op.preamble.length <= op.nbytes. 184 vs 4. "
+        "Size"}) {
+    formats::LogLine line;
+    line.text = text;
+    errors.take(line, {}, 3);
+  }
+  REQUIRE(errors.by_rank().size() == 1);
+  REQUIRE(errors.by_rank().at(3).size() == 1);
+  const formats::RankError& error = errors.by_rank().at(3).front();
+  CHECK(error.native);
+  CHECK(formats::end_of_process(error.error) ==
+        "gloo ended it because sizes differ: 184 bytes came where its call expects 4");
+  CHECK(formats::end_of_process("std::bad_alloc: x") == "an exception of C++, std::bad_alloc: x");
+}
+
+TEST_CASE("the name of a file can have a rank", "[formats][rank_errors]") {
+  using formats::rank_in_name;
+  CHECK(rank_in_name("logs/rank_12.log") == 12);
+  CHECK(rank_in_name("log_rank_3_stdout.log") == 3);
+  CHECK(rank_in_name("rank7") == 7);
+  CHECK(rank_in_name("rank-0.txt") == 0);
+  CHECK_FALSE(rank_in_name("local_rank_3.log"));
+  CHECK_FALSE(rank_in_name("rank_1/job.log"));
+  CHECK_FALSE(rank_in_name("ranks.log"));
+  CHECK_FALSE(rank_in_name("job.log"));
+}
+
 TEST_CASE("errors that follow from other ranks are recognized", "[formats][rank_errors]") {
   using formats::kind_of_error;
   const std::string gloo = "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/";
