@@ -327,7 +327,7 @@ int run_diagnose(const Arguments& arguments, const Console& console) {
                      choice_help(given.front(), kinds));
   }
   const SortedEvidence sorted = sort_evidence(given, console);
-  if (sorted.files.size() == 1) {
+  if (sorted.files.size() == 1 && sorted.logs_with_stacks.empty()) {
     const auto& [only, paths] = *sorted.files.begin();
     return diagnose_format(*only, paths, requested, console);
   }

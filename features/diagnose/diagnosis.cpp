@@ -694,6 +694,10 @@ void Diagnoser::keep_suspects() {
   const Explanation& explanation = result_.explanation;
   const bool decided = told || !explanation.cycle.empty() || !explanation.mismatches.empty();
   if (decided) suspects.clear();
+  // A rank that has launched as many collectives as the others has called what they wait for.
+  if (evidence_.launched_alike) {
+    std::erase_if(suspects, [](const Suspect& suspect) { return !suspect.behind; });
+  }
   for (const ProcessStanding& process : evidence_.unplaced) {
     const bool is_lost =
         process.state == ProcessState::kDead || process.state == ProcessState::kStopped;

@@ -161,6 +161,7 @@ struct Evidence {
   std::vector<EvidenceGroup> groups;
   std::vector<RankEvidence> ranks;  // all ranks of the job, with or without a dump
   std::uint32_t world_size = 0;     // number of ranks of the job; 0: unknown
+  bool launched_alike = false;      // whether all ranks have launched the same collectives
   std::vector<OutsideText> files;   // files that contain the facts
   // Reasons why the job can hang even if no call is pending: "gloo records no sends".
   std::vector<OutsideText> gaps;

@@ -18,6 +18,7 @@
 #include "features/diagnose/evidence_input.hpp"
 #include "features/diagnose/evidence_merge.hpp"
 #include "features/diagnose/launch_log_reader.hpp"
+#include "features/diagnose/log_stacks.hpp"
 #include "features/diagnose/stack_evidence.hpp"
 
 namespace pipesim::app {
@@ -61,6 +62,13 @@ Paths all_files(const Paths& paths) {
   return files;
 }
 
+// Whether a log has stacks of known ranks.
+bool has_stacks(const std::string& path) {
+  std::istringstream no_input;
+  const std::string text = read_file(path, no_input, formats::kMaxLogBytes);
+  return formats::has_log_stacks(text) && !formats::stacks_in_log(text, path).empty();
+}
+
 // Returns the format of a file, or nullptr. Reads only the beginning if it identifies a format of
 // large files, else the whole file.
 const EvidenceFormat* format_of(const std::string& path) {
@@ -93,6 +101,8 @@ SortedEvidence sort_evidence(const Paths& paths, const Console& console) {
   for (const std::string& path : all_files(paths)) {
     if (const EvidenceFormat* format = format_of(path)) {
       sorted.files[format].push_back(path);
+      const bool is_log = format->shows == Shows::kCalls && format->name == "nccl-log";
+      if (is_log && has_stacks(path)) sorted.logs_with_stacks.push_back(path);
     } else {
       ++others;
     }
@@ -132,6 +142,11 @@ DumpReading read_all_evidence(const SortedEvidence& sorted, const Console& conso
   std::optional<StackReading> stacks;
   if (const Paths* files = files_of(Shows::kStacks)) {
     stacks = read_stacks(*files, console, known);
+  } else if (!sorted.logs_with_stacks.empty()) {
+    // Stacks of collect and py-spy are newer.
+    stacks = read_log_stacks(sorted.logs_with_stacks, console, known);
+  }
+  if (stacks) {
     for (const auto& [rank, pid] : stacks->dumps.pids) {
       known.processes.push_back({{"", pid, ""}, rank});
     }

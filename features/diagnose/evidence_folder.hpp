@@ -13,7 +13,8 @@ namespace pipesim::app {
 
 struct SortedEvidence {
   std::map<const EvidenceFormat*, std::vector<std::string>> files;  // in the order of the formats
-  std::vector<models::OutsideText> notes;  // notes on files that are not evidence
+  std::vector<std::string> logs_with_stacks;  // logs of a job, in which ranks print stacks
+  std::vector<models::OutsideText> notes;     // notes on files that are not evidence
 };
 
 /// Returns the files in `paths`, which can be files and folders, by format. Throws FileError, and

@@ -23,6 +23,7 @@ std::vector<Mark> marks_of_logs() {
           {"ProcessGroupNCCL failed"},
           {"missing ranks: {"},
           {"Culprit rank "},
+          {"--- Collectives ---"},
           {"failed to pass monitoredBarrier"},
           {"Detected mismatch between collectives"},
           {"Root Cause (first observed failure)"},

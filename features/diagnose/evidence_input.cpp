@@ -23,6 +23,7 @@
 #include "features/diagnose/facts_reader.hpp"
 #include "features/diagnose/flight_recorder_file.hpp"
 #include "features/diagnose/launch_log_reader.hpp"
+#include "features/diagnose/log_stacks.hpp"
 #include "features/diagnose/nccl_log_reader.hpp"
 #include "features/diagnose/ras_reader.hpp"
 #include "features/diagnose/stack_reader.hpp"
@@ -308,6 +309,21 @@ static std::map<std::string, std::uint32_t> ranks_of_pids(const models::KnownJob
   for (const auto& [id, rank] : known.processes) ranks.emplace(id.pid, rank);
   const bool good = ranks.size() == known.ranks && known.processes.size() == known.ranks;
   return good ? ranks : std::map<std::string, std::uint32_t>();
+}
+
+StackReading read_log_stacks(const std::vector<std::string>& paths, const Console& console,
+                             const models::KnownJob& known) {
+  StackReading reading;
+  formats::StackReader reader;
+  const auto read = [&](const EvidenceFile& file, const std::string& text,
+                        models::Diagnostics& diagnostics) {
+    const std::string path = shown_path(file.path);
+    return reader.read(formats::stacks_in_log(text, path), path, diagnostics);
+  };
+  read_each(paths, any_file, formats::kMaxLogBytes, console, reading.notes, kNoEvidence, read);
+  reader.know(known.ranks, {});
+  reading.dumps = reader.take();
+  return reading;
 }
 
 StackReading read_stacks(const std::vector<std::string>& paths, const Console& console,

@@ -80,6 +80,10 @@ struct StackReading {
   std::vector<models::OutsideText> notes;
 };
 
+/// Reads the last stacks of each rank in logs of a job.
+StackReading read_log_stacks(const std::vector<std::string>& paths, const Console& console,
+                             const models::KnownJob& known);
+
 /// Reads stacks. `known`: the rank of each process, from other evidence.
 StackReading read_stacks(const std::vector<std::string>& paths, const Console& console,
                          const models::KnownJob& known = {});

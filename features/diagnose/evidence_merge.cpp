@@ -55,6 +55,7 @@ class EvidenceMerger {
     }
     for (const OutsideText& gap : other.gaps) add_gap(evidence_, gap);
     evidence_.world_size = std::max(evidence_.world_size, other.world_size);
+    evidence_.launched_alike = evidence_.launched_alike || other.launched_alike;
     for (ProcessStanding& process : other.unplaced) {
       process.place = moved(process.place, files_);
       evidence_.unplaced.push_back(std::move(process));

@@ -509,6 +509,8 @@ void Merger::add_group(std::uint32_t rank, const std::string& name, const std::s
 
 // Adds a gap for each kind of call that the dumps do not record but that can block a rank.
 void Merger::add_gaps(const FlightRecorderDump& dump) {
+  // A rank that waits for the store or for a communicator has made no call.
+  if (dump.entries.empty()) add_gap(evidence_, "a dump without calls shows nothing of its rank");
   if (dump.of_gloo) {
     add_gap(evidence_, "dumps of gloo record no sends, no recvs and no monitored_barrier");
   }

@@ -29,6 +29,16 @@ std::vector<std::uint32_t> rank_list(std::string_view text) {
   }
 }
 
+// Reads the first set of ranks "{0, 1, 2}" in `text`.
+std::set<std::uint32_t> rank_set(std::string_view text) {
+  const std::size_t begin = text.find('{');
+  const std::size_t end = text.find('}', begin == std::string_view::npos ? 0 : begin);
+  if (begin == std::string_view::npos || end == std::string_view::npos) return {};
+  const std::string list = fmt::format("[{}]", text.substr(begin + 1, end - begin - 1));
+  const std::vector<std::uint32_t> ranks = rank_list(list);
+  return {ranks.begin(), ranks.end()};
+}
+
 // Reads the numbers in "[10, 20]".
 std::vector<std::int64_t> shape_of(std::string_view text) {
   std::vector<std::int64_t> sizes;
@@ -202,6 +212,52 @@ bool HangReports::take_fr_trace(const LogLine& line, const models::EvidencePlace
   return false;
 }
 
+// Takes a row of the table "--- Collectives ---" in a file of torch.distributed's debug server:
+//    2  0  False  4  0  7  0:default_pg  nccl:all_reduce  [[64]]  [[64]]  {0, 1}  ...  {1}
+bool HangReports::take_fr_table(std::string_view text, const models::EvidencePlace& place) {
+  if (text.starts_with("--- ")) {
+    in_fr_table_ = text.starts_with("--- Collectives ---");
+    return in_fr_table_;
+  }
+  if (!in_fr_table_) return false;
+  constexpr std::size_t kWords = 8;  // up to the name of the collective
+  std::array<std::string_view, kWords> words;
+  std::string_view rest = text;
+  for (std::string_view& word : words) {
+    rest = unindented(rest);
+    word = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(word.size());
+  }
+  const auto sequence = number_at<std::uint64_t>(words[3]);
+  const bool is_row = (words[2] == "True" || words[2] == "False") && sequence;
+  if (!is_row) return false;
+  FrTrace trace;
+  trace.sequence = *sequence;
+  trace.group = words[6].substr(0, words[6].rfind(':'));
+  trace.op = words[7].substr(words[7].find(':') + 1);
+  trace.place = place;
+  trace.expected = rank_set(rest);
+  if (trace.expected.empty()) return true;
+  rest.remove_prefix(rest.find('}') + 1);
+  // Frames, if any, are between the expected and the missing ranks.
+  const std::size_t frames = rest.find("[{'");
+  const std::size_t end = rest.find("}]", std::min(frames, rest.size()));
+  if (frames < rest.find("Collective(") && end != std::string_view::npos) {
+    rest.remove_prefix(end + 2);
+  }
+  const std::size_t differs = rest.find("Collective(");
+  if (differs != std::string_view::npos) {
+    const auto rank = number_at<std::uint32_t>(word_after(rest, "{", ":"));
+    const std::string_view name = word_after(rest, "collective_name='", "'");
+    trace.errors = fmt::format("rank {} called {}", rank.value_or(0), name);
+    if (rank && words[2] == "False") trace_errors_.push_back(std::move(trace));
+    return true;
+  }
+  trace.missing = rank_set(rest);
+  if (!trace.missing.empty()) traces_.push_back(std::move(trace));
+  return true;
+}
+
 // Reads "Rank 3 is running collective: CollectiveFingerPrint(SequenceNumber=5, OpType=BROADCAST,
 // TensorShape=[10, 20], TensorDtypes=Float, ...". The text begins at the rank.
 std::optional<HangReports::Fingerprint> HangReports::fingerprint(std::string_view text) {
@@ -252,7 +308,7 @@ bool HangReports::take_fingerprint(const LogLine& line, const models::EvidencePl
 
 bool HangReports::take(const LogLine& line, const models::EvidencePlace& place) {
   return take_fingerprint(line, place) || take_desync(line, place) || take_barrier(line, place) ||
-         take_fr_trace(line, place);
+         take_fr_trace(line, place) || take_fr_table(line.text, place);
 }
 
 // Returns the rank that logged this fingerprint as its own. If no line has a job rank, the job is

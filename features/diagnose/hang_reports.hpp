@@ -83,6 +83,7 @@ class HangReports {
   bool take_desync(const LogLine& line, const models::EvidencePlace& place);
   bool take_barrier(const LogLine& line, const models::EvidencePlace& place);
   bool take_fr_trace(const LogLine& line, const models::EvidencePlace& place);
+  bool take_fr_table(std::string_view text, const models::EvidencePlace& place);
   bool take_fingerprint(const LogLine& line, const models::EvidencePlace& place);
   static std::optional<Fingerprint> fingerprint(std::string_view text);
   static std::string told(const Fingerprint& fingerprint);
@@ -106,6 +107,7 @@ class HangReports {
   std::vector<FrTrace> traces_;        // collectives that not all ranks joined
   std::vector<FrTrace> trace_errors_;  // collectives whose calls differ
   bool in_errors_ = false;             // whether the current block is of `trace_errors_`
+  bool in_fr_table_ = false;  // whether the lines are of the analyzer's table of collectives
   std::vector<Difference> differences_;
 };
 

@@ -164,7 +164,7 @@ void add_for_roots(const models::Evidence& evidence, const models::Diagnosis& di
   const bool any_host = std::any_of(evidence.ranks.begin(), evidence.ranks.end(),
                                     [](const auto& rank) { return rank.host.has_value(); });
   if (open_group && !any_host && steps.empty()) steps.emplace_back(kStacksOfAll);
-  if (unexplained) {
+  if (unexplained || (evidence.launched_alike && diagnosis.pending > 0)) {
     steps.emplace_back("ncclras -v, twice: does a rank lag behind?");
     steps.emplace_back("dmesg -T | grep -i xid, and the links' error counters, on all hosts");
   }

@@ -113,6 +113,7 @@ class RasText {
   std::uint32_t listed_ = 0;          // number of communicators in all groups
   RasCommunicator* at_ = nullptr;     // communicator that the current lines are about
   std::string op_;                    // operation of the current counts
+  bool has_status_ = false;           // whether the current list is of ranks by their status
 };
 
 bool RasText::take_heading(std::string_view line) {
@@ -142,6 +143,7 @@ bool RasText::take_heading(std::string_view line) {
 // The fifth column of the communicators' table is the number of ranks in each: "0 1 4 8 32 32
 // RUNNING MISMATCH".
 bool RasText::take_table_row(std::string_view line) {
+  if (has(line, " ranks have ")) return false;
   const std::vector<std::string_view> cells = cells_of(line);
   if (cells.empty() || line.front() < '0' || line.front() > '9') return false;
   if (section_ == Section::kJob && !has_words(line)) {
@@ -170,6 +172,7 @@ bool RasText::take_communicator(std::string_view line) {
     at_->size = sizes_[static_cast<std::size_t>(*group)];
   }
   op_.clear();
+  has_status_ = false;
   known_ = true;
   return true;
 }
@@ -199,6 +202,7 @@ bool RasText::take_subject(std::string_view line) {
   if (!line.starts_with(kDifferent)) return false;
   const std::string_view what = line.substr(kDifferent.size());
   op_ = has(what, "operation counts") ? std::string(what.substr(0, what.find(' '))) : std::string();
+  has_status_ = has(what, "status");
   return true;
 }
 
@@ -249,7 +253,7 @@ void RasText::take_rank(std::string_view line) {
   } else if (has(line, " reported ") || has(line, " has status ")) {
     report_.notes.emplace_back(
         fmt::format("Communicator {}: {}", at_->hash, models::printable(line)));
-  } else if (op_.empty()) {
+  } else if (op_.empty() && !has_status_) {
     member.state = models::ProcessState::kSilent;
   }
 }
@@ -258,6 +262,11 @@ void RasText::take(std::string_view line) {
   if (take_heading(line) || take_table_row(line) || take_communicator(line)) return;
   if (take_lost_process(line) || at_ == nullptr) return;
   if (take_subject(line) || take_party(line) || take_missing_list(line)) return;
+  if (has_status_ && has(line, " ranks have status ")) {
+    report_.notes.emplace_back(
+        fmt::format("Communicator {}: {}", at_->hash, models::printable(line)));
+    return;
+  }
   take_rank(line);
 }
 
@@ -902,7 +911,29 @@ models::Evidence RasReader::evidence(bool hangs, const models::KnownJob& known) 
       if (lags) made.add(communicator, *operation, counts, least);
     }
   }
-  return made.finish(files_);
+  models::Evidence evidence = made.finish(files_);
+  if (sees_nothing_wrong() && report.gpus > evidence.ranks.size()) {
+    models::RankEvidence unknown;
+    unknown.complete = false;
+    evidence.ranks.resize(report.gpus, unknown);
+    evidence.launched_alike = true;
+  }
+  return evidence;
+}
+
+// Whether the last report has all ranks, with equal counts.
+bool RasReader::sees_nothing_wrong() const {
+  const RasReport& report = reports_.back();
+  return report.lost.empty() && report.notes.empty() &&
+         std::all_of(report.communicators.begin(), report.communicators.end(), [](const auto& of) {
+           std::map<std::string, std::set<std::int64_t>> counts;
+           for (const auto& [rank, member] : of.second.members) {
+             if (member.state != models::ProcessState::kNotTold) return false;
+             for (const auto& [op, count] : member.counts) counts[op].insert(count);
+           }
+           return std::all_of(counts.begin(), counts.end(),
+                              [](const auto& it) { return it.second.size() < 2; });
+         });
 }
 
 std::vector<models::OutsideText> RasReader::notes() const {
@@ -911,20 +942,17 @@ std::vector<models::OutsideText> RasReader::notes() const {
     notes.insert(notes.end(), report.notes.begin(), report.notes.end());
   }
   if (reports_.empty()) return notes;
-  bool any = false;
   for (const auto& [hash, communicator] : reports_.back().communicators) {
     std::map<std::string, std::map<std::int64_t, std::vector<std::uint32_t>>> by_count;
     for (const auto& [rank, member] : communicator.members) {
-      any = any || member.state != models::ProcessState::kNotTold;
       for (const auto& [op, count] : member.counts) by_count[op][count].push_back(rank);
     }
     for (const auto& [op, counts] : by_count) {
       if (counts.size() < 2) continue;
-      any = true;
       notes.emplace_back(difference_note(communicator, op, counts, reports_.size() == 1));
     }
   }
-  if (!any && reports_.back().lost.empty() && reports_.back().notes.empty()) {
+  if (sees_nothing_wrong()) {
     notes.emplace_back(
         "RAS sees nothing wrong: all ranks answered and launched as many collectives. It does not "
         "see devices, sends or recvs");

@@ -77,6 +77,7 @@ class RasReader {
   std::vector<models::OutsideText> notes() const;
 
  private:
+  bool sees_nothing_wrong() const;
   bool is_repeated(const std::string& hash, const std::string& op, std::uint32_t rank) const;
 
   std::vector<std::string> files_;

@@ -304,6 +304,7 @@ bool StackReader::read(const std::string& text, const std::string& path,
   const std::size_t slash = path.rfind('/');
   const bool has_ending = dot != std::string::npos && (slash == std::string::npos || dot > slash);
   by_name_ = rank_of_dump(has_ending ? path.substr(0, dot) : path);
+  if (!by_name_) by_name_ = rank_in_name(path);
   const std::size_t before = dumps_.threads.size();
   const std::size_t processes = processes_.size();
   const std::uint64_t others = other_lines_;

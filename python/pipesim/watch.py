@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import subprocess
@@ -114,6 +115,7 @@ class Watcher:
             host=self.host,
             quiet_seconds=seconds,
             working=working,
+            ras=None if self.watch.ras is None else dataclasses.asdict(self.watch.ras),
             verdict=diagnosis.get("verdict"),
             cause=diagnosis.get("cause"),
             roots=[
@@ -151,6 +153,11 @@ class Watcher:
             "ranks": ("Ranks of the job on this host", 0 if job is None else len(job.ranks)),
             "last_look_timestamp_seconds": ("Time of this look", time.time()),
         }
+        ras = self.watch.ras
+        if ras is not None:
+            values["ras_missing_ranks"] = ("Ranks that do not answer to NCCL's RAS", ras.missing)
+            values["ras_dead_ranks"] = ("Ranks that NCCL's RAS considers dead", ras.dead)
+            values["ras_lag_collectives"] = ("Collectives that a rank is behind, by RAS", ras.lag)
         text = ""
         for name, (about, value) in values.items():
             metric = f"pipesim_job_{name}"

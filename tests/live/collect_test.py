@@ -314,6 +314,19 @@ class Calls(TestCase):
         text = b"NCCL version 2.24.3\n\nCommunicators... (0.00s)\n"
         self.assertEqual(calls.ask_ras(self.ras(b"SERVER PROTOCOL 2\nERROR\n", text), 20), text.decode())
 
+    def test_the_facts_of_ras(self):
+        status = {"unresponsive": True, "considered_dead": True}
+        report = {"communicators": [
+            {"ranks": [{"rank": 0, "collective_counts": {"AllReduce": 41}},
+                       {"rank": 1, "collective_counts": {"AllReduce": 39, "Broadcast": 1}}],
+             "missing_ranks": [{"rank": 2, "status": status}, {"rank": 3, "status": {"unresponsive": True}}]},
+            {"ranks": [], "missing_ranks": []},
+        ]}  # fmt: skip
+        self.assertEqual(calls.ras_facts(json.dumps(report)), calls.RasFacts(2, 2, 1, 2))
+        self.assertEqual(calls.ras_facts('{"communicators": []}'), calls.RasFacts())
+        for text in ("", "NCCL version 2.24", "{}", "[]", '{"communicators": [1]}', '{"communicators": 3}'):
+            self.assertIsNone(calls.ras_facts(text), text)
+
     def test_no_ras(self):
         self.assertEqual(calls.ask_ras(("127.0.0.1", 1), 5), "")
         self.assertEqual(calls.ras_address({}), ("localhost", 28028))

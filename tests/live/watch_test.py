@@ -291,7 +291,22 @@ class Command(TestCase):
         self.assertIn(f"# TYPE pipesim_job_hangs gauge\npipesim_job_hangs{labels} 0.000\n", seen[0])
         self.assertIn(f"pipesim_job_ranks{labels} 3.000\n", seen[0])
         self.assertIn(f"pipesim_job_hangs{labels} 1.000\n", path.read_text())
+        self.assertNotIn("_ras_", path.read_text())
         self.assertEqual(list(self.folder.glob("*.part")), [])
+
+    def test_metrics_of_ras(self):
+        path = self.folder / "job.prom"
+        report = json.dumps({"communicators": [
+            {"ranks": [{"collective_counts": {"AllReduce": n}} for n in (9, 4)], "missing_ranks": [{}]}
+        ]})  # fmt: skip
+        with unittest.mock.patch("pipesim.live.calls.ask_ras", lambda *_: report):
+            _, out, _ = self.run_it("--prometheus", str(path), "--json", until=self.stop)
+        labels = '{job="llama@node0:29500",host="n0"}'
+        text = path.read_text()
+        for name, value in (("missing_ranks", 1), ("dead_ranks", 0), ("lag_collectives", 5)):
+            self.assertIn(f"pipesim_job_ras_{name}{labels} {value}.000\n", text)
+        facts = {"communicators": 1, "missing": 1, "dead": 0, "lag": 5}
+        self.assertEqual(json.loads(out.splitlines()[-1])["ras"], facts)
 
     def test_two_jobs(self):
         self.proc.add(60, "python3 eval.py", elastic(0, 1, 1, "eval", 29600))

@@ -234,6 +234,11 @@ TEST_CASE("stacks of hung jobs give what they show", "[diagnose][shared]") {
       {"faults3/ray_min.txt", "ALL ALIKE", {"process 200 MainThread waits in a collective"}},
       {"faults3/ray_cmd.txt", "ALL ALIKE", {"step (train.py:88)"}},
       {"faults3/ray_pod.txt", "ALL ALIKE", {"step (train.py:88)"}},
+      {"faults3/py_graph.txt", "ALL ALIKE", {"backward waits in a collective: all_gather_into"}},
+      {"faults3/py_min_idle.txt", "ALL ALIKE", {"backward waits in a collective: all_gather_into"}},
+      {"faults3/py_named.txt", "ALL ALIKE", {"backward waits in a collective: all_gather_into"}},
+      {"faults3/ray_strip.txt", "ALL ALIKE", {"process 200 MainThread waits in a collective"}},
+      {"faults3/ray_w.txt", "ALL ALIKE", {"process 200 MainThread waits in a collective"}},
       {"faults3/one.txt", "ALL ALIKE", {"the stack of one rank"}, {"All ranks are in the same"}},
       {"reports/KempnerForge_104",
        "ALL ALIKE",
@@ -247,6 +252,8 @@ TEST_CASE("stacks of hung jobs give what they show", "[diagnose][shared]") {
 TEST_CASE("logs of hung jobs give what they show", "[diagnose][shared]") {
   if (testing::shared_data("").empty()) return;
   const Texts no_errors = {"error of its own", "raised an error"};
+  const Texts mila = {"rank 14 is in reduce#2070", "rank 11 is in reduce#2070",
+                      "rank 15 is in reduce#2070"};
   check({
       {"hung_jobs/09_gloo_timeout_is_not_own_error/evidence",
        "UNDECIDED",
@@ -292,6 +299,16 @@ TEST_CASE("logs of hung jobs give what they show", "[diagnose][shared]") {
       {"faults3/jotr_unbroken.log", "MISMATCH", {"41x256x8x8x8 and 40x256x8x8x8"}},
       {"faults3/wrap_label.log", "UNDECIDED", {"rank 1 is in reduce#2070"}},
       {"faults3/mila_one.log", "UNDECIDED", {"rank 14 is in reduce#2070"}},
+      // One job, with and without labels and broken lines: each form says the same.
+      {"faults3/mila_node_only.log", "UNDECIDED", mila},
+      {"faults3/mila_nolabel.log", "UNDECIDED", mila},
+      {"faults3/mila_short_label.log", "UNDECIDED", mila},
+      {"faults3/mila_unbroken.log", "UNDECIDED", mila},
+      {"faults3/wrap_nolabel.log", "UNDECIDED", {"rank 1 is in reduce#2070"}},
+      {"faults3/b.log", "UNDECIDED", {"rank 9 is in _all_gather_base pg37#49387"}},
+      {"faults3/d.log", "UNDECIDED", {"rank 9 is in _all_gather_base pg37#49387"}},
+      // All ranks of 32 but one have written a line.
+      {"faults3/wd31.log", "UNDECIDED", {"look at rank 21 first", "all_reduce pg0#59"}},
       {"reports/accelerate_3250",
        "UNDECIDED",
        {"_reduce_scatter_base pg0#122", "_all_gather_base pg0#126"},
@@ -320,6 +337,11 @@ TEST_CASE("reports of RAS, and evidence of several kinds, give what they show",
       {"faults3/ras1.txt", "UNDECIDED", {"look at ranks 21 and 22 first"}, {"sees nothing wrong"}},
       {"faults3/ras2.txt", "UNDECIDED", {"look at ranks 21 and 22 first"}, {"sees nothing wrong"}},
       {"faults3/ras3.txt", "UNDECIDED", {"look at rank 21 first"}},
+      {"faults3/fin.txt",
+       "UNDECIDED",
+       {"4 ranks have status RUNNING", "2 ranks have status FINALIZE"},
+       {"did not answer", "sees nothing wrong"}},
+      {"faults3/n1730_ras.txt", "UNDECIDED", {"RAS sees nothing wrong", "256 ranks"}},
       {"faults3/fin_min.txt", "UNDECIDED", {"Rank 3 has status FINALIZE"}, {"did not answer"}},
       {"faults3/fin_min2.txt", "UNDECIDED", {"Rank 3 has status INIT"}, {"did not answer"}},
       {"reports/pytorch_196968/evidence",
@@ -328,6 +350,18 @@ TEST_CASE("reports of RAS, and evidence of several kinds, give what they show",
         "RuntimeError: local failure", "rank 1's host waits in destroy_process_group"},
        {"process ended"}},
   });
+}
+
+TEST_CASE("a report in which all ranks launched as many leaves no suspect", "[diagnose][shared]") {
+  if (testing::shared_data("").empty()) return;
+  const auto found = command({"diagnose", testing::shared_data("faults3/n1730.log"),
+                              testing::shared_data("faults3/n1730_ras.txt")});
+  INFO(found.out << found.err);
+  const std::string text = unwrapped(found.out);
+  CHECK(found.code == 3);
+  CHECK(contains(text, "256 ranks"));
+  CHECK(contains(text, "xid"));
+  CHECK_FALSE(contains(text, "look at ranks"));
 }
 
 TEST_CASE("no part of the evidence of a hung job blames a rank that is innocent",

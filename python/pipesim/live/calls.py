@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import time
+from dataclasses import dataclass
 from typing import Optional
 
 from pipesim.live import server
@@ -110,6 +111,34 @@ def ask_ras(address: tuple[str, int], timeout: float) -> str:
         if "Communicators..." in text:
             return text
     return ""
+
+
+@dataclass(frozen=True)
+class RasFacts:
+    """Facts about all communicators of the job, from a report of NCCL's RAS."""
+
+    communicators: int = 0
+    missing: int = 0  # ranks that do not answer, in the communicator with most of them
+    dead: int = 0  # those of them that RAS considers dead
+    lag: int = 0  # how many collectives the last rank of a communicator is behind the first
+
+
+def ras_facts(report: str) -> Optional[RasFacts]:
+    """Returns the facts in a report as JSON; None for other reports."""
+    found: list[RasFacts] = []
+    try:
+        for communicator in json.loads(report)["communicators"]:
+            missing = communicator.get("missing_ranks", [])
+            dead = [it for it in missing if it.get("status", {}).get("considered_dead")]
+            counts = [it.get("collective_counts", {}) for it in communicator.get("ranks", [])]
+            operations = {operation for each in counts for operation in each}
+            launched = [[each.get(it, 0) for each in counts] for it in operations]
+            lag = max((max(each) - min(each) for each in launched), default=0)
+            found.append(RasFacts(1, len(missing), len(dead), lag))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    most = [max((getattr(it, name) for it in found), default=0) for name in ("missing", "dead", "lag")]
+    return RasFacts(len(found), *most)
 
 
 def _ask(address: tuple[str, int], question: bytes, timeout: float) -> bytes:

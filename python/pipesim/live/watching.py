@@ -16,6 +16,7 @@ from pipesim.live.progress import Look, Progress
 ANSWER_SECONDS = 3.0
 _SECONDS_BETWEEN_STACKS = 1.0
 _POLLS_BETWEEN_SEARCHES = 30
+_POLLS_BETWEEN_REPORTS = 30  # of NCCL's RAS, which asks all ranks of the job
 _THREADS = 16
 
 
@@ -51,6 +52,7 @@ class Watch:
     progress: Progress = field(default_factory=Progress)
     working: list[int] = field(default_factory=list)  # ranks that moved in the last close look
     seen: dict[int, int] = field(default_factory=dict)  # the last process of each rank number
+    ras: Optional[calls.RasFacts] = None  # the last report of NCCL's RAS
     _servers: dict[int, Optional[server.Address]] = field(default_factory=dict)
     _last_close_look: Optional[float] = None
     _polls: int = 0
@@ -65,6 +67,8 @@ class Watch:
         for rank in self.job.ranks:
             if rank.number is not None:
                 self.seen[rank.number] = rank.pid
+        if self._polls % _POLLS_BETWEEN_REPORTS == 0:
+            self._ask_ras(self.job.ranks[0])
         self._polls += 1
         before = self.progress.ranks
         self.progress.add(self.clock(), self._look())
@@ -77,6 +81,11 @@ class Watch:
             return State.HANGS
         is_waiting = self.progress.waiting() >= self.limits.quiet
         return State.WAITS if is_waiting else State.MOVES if self._has_moved() else State.UNKNOWN
+
+    def _ask_ras(self, rank: Rank) -> None:
+        if self.processes.shares_network(rank.pid):
+            report = calls.ask_ras(calls.ras_address(rank.environ), ANSWER_SECONDS)
+            self.ras = calls.ras_facts(report)
 
     def _has_moved(self) -> bool:
         return self.progress.quiet() == 0

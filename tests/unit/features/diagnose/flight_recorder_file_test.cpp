@@ -282,6 +282,18 @@ TEST_CASE("a retired call is over, and cannot be done without all members",
   CHECK(roots_of(models::diagnose(evidence)) == std::set<std::uint32_t>{1});
 }
 
+TEST_CASE("dumps without calls never show that nothing is wrong",
+          "[formats][flight_recorder_file]") {
+  const std::string text = R"({"version":"2.10","pg_config":{},"pg_status":{}})";
+  models::Diagnostics diagnostics;
+  const auto dump = formats::read_flight_recorder(text, 0, diagnostics);
+  REQUIRE(dump);
+  const auto evidence = formats::flight_recorder_evidence({*dump});
+  CHECK(evidence.gaps ==
+        std::vector<models::OutsideText>{"a dump without calls shows nothing of its rank"});
+  CHECK(models::diagnose(evidence).explanation.verdict == sim::Verdict::kLimit);
+}
+
 TEST_CASE("a recv may be from any rank", "[formats][flight_recorder_file]") {
   const auto evidence = formats::flight_recorder_evidence(
       {dump_of_gloo(1, {R"("process_group":["0","default_pg"],"p2p_seq_id":1,"is_p2p":true,)"

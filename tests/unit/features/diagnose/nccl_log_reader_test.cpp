@@ -374,6 +374,36 @@ TEST_CASE("torchfrtrace's errors are reported, and blame nobody", "[formats][ncc
   CHECK(models::diagnose(reader.evidence()).roots.empty());
 }
 
+TEST_CASE("torchfrtrace's table of collectives is read", "[formats][nccl_log_reader]") {
+  const std::string frames = "[{'name': 'step', 'filename': '/a.py', 'line': 64}]";
+  const auto table = [](const std::string& rows) {
+    return "=== FR Trace ===\n--- Groups ---\n id  desc  size\n 0   pg  3\n--- Collectives ---\n  "
+           "id  "
+           "group_id  pass_check  collective_seq_id  p2p_seq_id  record_id  pg_desc\n" +
+           rows + "--- NCCL Calls ---\n  1  0  True  1  0  0  0:pg  nccl:all_reduce  {0}  {1}\n";
+  };
+  const std::string row = "   2    0  True     7   0    2  0:default_pg  nccl:all_reduce  [[64]]  ";
+  for (const std::string& of_frames : {frames, std::string("[]")}) {
+    const auto reader = timeouts_in(
+        table(row + "[[64]]  {0, 1, 2}  scheduled  " + of_frames + "                  {1}\n"));
+    const auto found = models::diagnose(reader.evidence());
+    REQUIRE(found.roots.size() == 1);
+    CHECK(found.roots.front().rank == 1);
+    CHECK(found.roots.front().first.from.op.name == "all_reduce pg0");
+    CHECK(reader.evidence().ranks.size() == 3);
+  }
+  const auto matched = timeouts_in(table(row + "[[64]]  {0, 1, 2}  completed  " + frames + "\n"));
+  CHECK(matched.evidence().ranks.empty());
+  const std::string differs =
+      "   1    0  False    7   0    2  0:default_pg  nccl:all_reduce  [[8]]  ";
+  const auto errors = timeouts_in(
+      table(differs + "[[8]]  {0, 1}  scheduled  " + frames +
+            "     {1: Collective(id=1, collective_name='nccl:broadcast', missing_ranks=None)}\n"));
+  CHECK(errors.notes().back().starts_with(
+      "torchfrtrace finds that calls differ in all_reduce 0#7: rank 1 called nccl:broadcast"));
+  CHECK(models::diagnose(errors.evidence()).roots.empty());
+}
+
 TEST_CASE("newer lines are read, with the name of the group", "[formats][nccl_log_reader]") {
   const auto evidence =
       timeouts_in(
