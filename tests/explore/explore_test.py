@@ -46,6 +46,7 @@ class Patterns(unittest.TestCase):
         found, fixed = self.check(patterns.poll_skip, 2, 1, 1)
         self.assertIn("is_completed() of all_reduce #1", found.hangs[0].unusual[0])
         self.assertEqual({0, 1}, {stuck.rank for stuck in found.hangs[0].stuck})
+        self.assertIn("The speed of the ranks decides it, so it is likely.", found.text)
 
     def test_a_deadline_on_one_rank(self):
         found, _ = self.check(patterns.abort_clock, 2, 1, 17)

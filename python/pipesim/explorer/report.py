@@ -21,6 +21,16 @@ _WIDTH = 80
 # Answers that are never explored.
 _NEVER_FREE = "texts made of clocks, memory that threads share"
 
+# Sentences about the unusual answers of a hang, by kind.
+_LIKELY = "The speed of the ranks decides it, so it is likely."
+_NEEDS = {
+    "timeouts": "It needs a rank that is late by the timeout.",
+    "clocks": "It needs a rank that is late by the deadline.",
+    "random": "Another seed decides it.",
+    "data": "It needs data that differ in length.",
+    "faults": "It needs a failure.",
+}
+
 _NAMES = {
     "polls": ("poll", "polls"), "sources": ("recv from any source", "recvs from any source"),
     "stores": ("store call", "store calls"), "timeouts": ("timeout", "timeouts"),
@@ -132,6 +142,14 @@ def _hang(found: Found) -> Iterator[str]:
         yield from _wrapped(f"{op}{', ' if at else ''}{at}", f"  rank {rank}: ")
     if conditions:
         yield "With the usual answers it completes."
+        yield from _wrapped(_likely(found))
+
+
+def _likely(found: Found) -> str:
+    """Returns sentences that say how likely the unusual answers are."""
+    kinds = {step.asker.kind for step in found.steps if step.is_unusual}
+    said = (_NEEDS.get(kind, _LIKELY) for kind in (*KINDS, *MORE_KINDS) if kind in kinds)
+    return " ".join(dict.fromkeys(said))
 
 
 def _failure(found: Found) -> Iterator[str]:
