@@ -29,6 +29,12 @@ int explain_record(const Arguments& arguments, const std::string& record, const 
       fs::is_directory(record, error) ? fs::path(record) : fs::path(record).parent_path();
   const fs::path file = folder / (arguments.has("json") ? "why.json" : "why.txt");
   if (!fs::exists(file, error)) {
+    if (fs::exists(folder / "rank0.calls", error)) {
+      throw InputError(models::Code::kFile,
+                       fmt::format("'{}' has the notes of a real job only", record),
+                       "'pipesim fix DIR' records its script, and explains the hang; for one op: "
+                       "pipesim why DIR 'rank 0 all_reduce#3'");
+    }
     throw InputError(models::Code::kFile,
                      fmt::format("'{}' does not say where its ranks part", record),
                      "'pipesim record -o DIR' finds out if the script hangs; for one op: pipesim "

@@ -59,7 +59,8 @@ ScenarioInput::ScenarioInput(const ScenarioFiles& files, const Console& console)
       rules_(files.rules),
       is_schedule_(is_schedule_path(files.path)),
       settings_(files.settings) {
-  if (is_foreign_path(files.path)) job_ = read_foreign_job(files.path, console);
+  job_ = files.job;
+  if (!job_ && is_foreign_path(files.path)) job_ = read_foreign_job(files.path, console);
   TextInput input = job_ ? scenario_of(*job_, files.path, files.rules, console)
                          : read_scenario_text(files.path, console);
   shown_path_ = input.title();

@@ -21,6 +21,7 @@ struct ScenarioFiles {
   std::vector<formats::Setting> settings;
   // Rules of a record: "gloo", "nccl", or empty for the backends in its script.
   std::string rules{};
+  std::shared_ptr<const ForeignJob> job{};  // the job at `path`, if it has been read already
 };
 
 /// Reads a scenario or a pipeline schedule. The name of the file selects the format. Cuts a file
@@ -75,7 +76,7 @@ class ScenarioInput : public TextInput {
 
  private:
   std::string path_;
-  std::unique_ptr<const ForeignJob> job_;
+  std::shared_ptr<const ForeignJob> job_;
   std::string rules_;
   bool is_schedule_ = false;
   std::vector<formats::Setting> settings_;

@@ -5,6 +5,8 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <sstream>
+#include <sys/resource.h>
 #include <thread>
 #include <utility>
 
@@ -274,11 +276,11 @@ CheckOptions check_options(const Arguments& arguments) {
 // A single execution of `check`: its input, options and results.
 class CheckRun {
  public:
-  CheckRun(const Arguments& arguments, const Console& console)
+  CheckRun(const Arguments& arguments, const ScenarioFiles& files, const Console& console)
       : arguments_(arguments),
         console_(console),
         options_(check_options(arguments)),
-        input_(scenario_files(arguments), console),
+        input_(files, console),
         scenario_(input_.read()) {}
 
   int run() {
@@ -459,8 +461,68 @@ class CheckRun {
   models::NcclModesReport modes_;
 };
 
+// Checks `files`, and prints the beginning of the report, up to the first empty line, only if the
+// job can hang. `when` begins the line.
+int check_quietly(const Arguments& arguments, const ScenarioFiles& files, const std::string& when,
+                  const Console& console) {
+  std::ostringstream report;
+  std::ostringstream findings;
+  const Console quiet{.in = console.in,
+                      .out = report,
+                      .err = findings,
+                      .interrupted = console.interrupted,
+                      .simulating = console.simulating,
+                      .passes = console.passes,
+                      .out_columns = console.out_columns};
+  const int code = CheckRun(arguments, files, quiet).run();
+  if (code == kExitBad) {
+    const std::string text = report.str();
+    console.out << when << text.substr(0, text.find("\n\n")) << "\n" << std::flush;
+  }
+  return code;
+}
+
+// Checks a job while it runs: the steps that all ranks have finished, again after each step that
+// makes other calls, and its end.
+int follow(const Arguments& arguments, const Console& console) {
+  constexpr auto kInterval = std::chrono::seconds(5);
+  constexpr int kLowestPriority = 19;
+  for (const char* option : {"json", "all", "order", "html", "dot"}) {
+    if (!arguments.has(option)) continue;
+    throw UsageError(models::Code::kOptionConflict,
+                     fmt::format("'--follow' and '--{}' cannot be used together", option));
+  }
+  if (setpriority(PRIO_PROCESS, 0, kLowestPriority) != 0) {
+    console.err << "note: the checks run at normal priority\n";
+  }
+  ScenarioFiles files = scenario_files(arguments);
+  std::string last;
+  int code = kExitGood;
+  bool can_hang = false;
+  while (true) {
+    const FollowedJob followed = follow_job(files.path, console);
+    const std::string text = followed.job ? followed.job->scenario(files.rules) : "";
+    if (followed.job && text != last) {
+      files.job = followed.job;
+      const std::string when =
+          followed.goes_on
+              ? fmt::format("after {}: ",
+                            viz::counted(static_cast<std::uint64_t>(followed.steps), "step"))
+          : followed.has_ended ? "at its end: "
+                               : "now: ";
+      code = check_quietly(arguments, files, when, console);
+      can_hang = can_hang || code == kExitBad;
+      last = text;
+    }
+    if (code == kExitInterrupted) return code;
+    if (followed.has_ended) return can_hang ? kExitBad : code;
+    std::this_thread::sleep_for(kInterval);
+  }
+}
+
 int run_check(const Arguments& arguments, const Console& console) {
-  return CheckRun(arguments, console).run();
+  if (arguments.has("follow")) return follow(arguments, console);
+  return CheckRun(arguments, scenario_files(arguments), console).run();
 }
 
 }  // namespace
@@ -498,6 +560,11 @@ Command check_command() {
                     {.name = "seconds",
                      .value = "N",
                      .about = "Stop after N seconds; the coverage then depends on the machine"}}},
+                  {"Real jobs",
+                   {{.name = "follow",
+                     .about = "Check the job that 'pipesim attach' notes in FILE, a folder, while "
+                              "it runs: each new kind of step, and the end; prints only what can "
+                              "hang"}}},
                   {"Report", {json_option("the answer"), all_waits_option()}},
                   {"Output files",
                    {{.name = "order",
@@ -516,7 +583,8 @@ Command check_command() {
       .examples = {"pipesim check scenarios/swin_2x2x2.yaml --states 10000",
                    "pipesim check scenarios/pipeline_1f1b.yaml --set stages=512",
                    "pipesim check scenarios/buffer_on_the_wrong_stream.yaml --order order.json",
-                   "pipesim run scenarios/buffer_on_the_wrong_stream.yaml --replay order.json"},
+                   "pipesim run scenarios/buffer_on_the_wrong_stream.yaml --replay order.json",
+                   "pipesim check --follow rec/"},
       .exit_status =
           "0 proved or no hang, 1 a hang is possible or certain, 2 invalid input or usage, 3 "
           "undecided, 74 a file could not be read or written, 130 interrupted",

@@ -127,13 +127,16 @@ std::string difference_text(const models::EndDifference& difference, const End& 
   return text;
 }
 
-// Prints the line of the recorded script that each rank of a job has reached.
+// Prints the line of the recorded script that each rank of a job has reached, or the first call in
+// which its notes differ.
 int compare_job(const std::string& record_path, const std::string& path,
                 const EvidenceFormat& format, const Console& console) {
   const RecordInput record(record_path, console);
   const DumpReading reading = read_calls(format, {path}, console);
   console.out << summary(models::end_place(models::diagnose(reading.evidence), path));
-  const auto places = models::job_places(record.record(), reading.evidence);
+  const auto places = has_notes(path)
+                          ? models::job_places(record.record(), RecordInput(path, console).record())
+                          : models::job_places(record.record(), reading.evidence);
   console.out << fmt::format("In the record of {}:\n", record.record().command.empty()
                                                            ? record_path
                                                            : record.record().command)
@@ -173,7 +176,8 @@ int compare_ends(const Arguments& arguments, const Console& console) {
   }
   const auto settings = arguments.settings("set");
   for (const auto& [record, other] : {std::pair{paths[0], paths[1]}, {paths[1], paths[0]}}) {
-    if (!has_record(record) || is_scenario(other)) continue;
+    if (!has_record(record) || has_notes(record)) continue;
+    if (is_scenario(other) && !has_notes(other)) continue;
     const EvidenceFormat& format = format_of(other);
     // Evidence of calls numbers the calls of each communicator, as records do.
     if (format.shows == Shows::kCalls) return compare_job(record, other, format, console);

@@ -20,6 +20,7 @@
 #include "features/diagnose/launch_log_reader.hpp"
 #include "features/diagnose/log_stacks.hpp"
 #include "features/diagnose/stack_evidence.hpp"
+#include "features/record/record_reader.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -56,6 +57,13 @@ Paths all_files(const Paths& paths) {
       constexpr std::string_view kJson = ".json";
       return name.ends_with(kJson) && names.count(name.substr(0, name.size() - kJson.size())) > 0;
     });
+    // The other files of a folder of `pipesim attach` are read with a rank's first one.
+    const auto is_attached = [](const std::string& name) { return name.ends_with(".calls"); };
+    if (std::any_of(names.begin(), names.end(), is_attached)) {
+      std::erase_if(found, [](const std::string& name) {
+        return name.ends_with(".steps") || name.ends_with(formats::kRecordFile);
+      });
+    }
     std::sort(found.begin(), found.end());
     std::move(found.begin(), found.end(), std::back_inserter(files));
   }
@@ -110,7 +118,8 @@ SortedEvidence sort_evidence(const Paths& paths, const Console& console) {
   if (sorted.files.empty()) {
     TextInput(shown_path(paths.front()), "", console)
         .fail(models::Code::kNoEvidence,
-              "no evidence found here: no dump, log, stack or report of RAS");
+              "no evidence found here: no dump, log, stack or report of RAS, no notes of 'pipesim "
+              "attach'");
   }
   if (others > 0) {
     sorted.notes.emplace_back(fmt::format(

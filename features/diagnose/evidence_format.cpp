@@ -4,6 +4,7 @@
 
 #include "features/diagnose/debug_page.hpp"
 #include "features/diagnose/evidence_input.hpp"
+#include "features/record/attached_file.hpp"
 
 namespace pipesim::app {
 
@@ -48,6 +49,11 @@ std::span<const EvidenceFormat> evidence_formats() {
        .pickled = true,
        .large = true,
        .read = read_flight_recorder},
+      {.name = "attach",
+       .about = "a folder of 'pipesim attach': the calls of each rank, with their lines",
+       .text_marks = {},
+       .large = true,
+       .read = read_attached},
       {.name = "nccl-log",
        .about = "the output of a PyTorch job: the watchdog's timeouts, and NCCL's own lines",
        .text_marks = marks_of_logs(),
@@ -103,6 +109,7 @@ const EvidenceFormat* find_evidence_format(std::string_view name) {
 
 const EvidenceFormat* recognised_format(std::string_view text) {
   constexpr char kPickle = '\x80';
+  if (text.starts_with(formats::kAttachedMagic)) return find_evidence_format("attach");
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return nullptr;
   if (text[first] == '<' && formats::is_debug_page(text)) {

@@ -16,6 +16,7 @@
 #include "app/output/progress.hpp"
 #include "viz/report/words.hpp"
 
+#include "features/diagnose/attach_evidence.hpp"
 #include "features/diagnose/boxing_reader.hpp"
 #include "features/diagnose/debug_page.hpp"
 #include "features/diagnose/evidence_calls.hpp"
@@ -27,6 +28,8 @@
 #include "features/diagnose/nccl_log_reader.hpp"
 #include "features/diagnose/ras_reader.hpp"
 #include "features/diagnose/stack_reader.hpp"
+#include "features/record/attached_file.hpp"
+#include "features/record/record_input.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -59,6 +62,19 @@ class Said {
   std::ostringstream text_;
   Console console_;
 };
+
+constexpr const char* kNoNotes = "no notes of 'pipesim attach' found here";
+
+// Returns the files of ranks in `paths`, and in folders in `paths`.
+std::vector<EvidenceFile> attached_files(const std::vector<std::string>& paths) {
+  std::vector<models::OutsideText> ignored;
+  return evidence_files(
+      paths,
+      [](const std::string& path) {
+        return formats::rank_of_attached_file(std::filesystem::path(path).filename().string());
+      },
+      ignored);
+}
 
 constexpr const char* kNoDump = "no dump found here: the name of a dump ends with its rank";
 
@@ -279,6 +295,35 @@ DumpReading read_ras(const std::vector<std::string>& paths, const JobSoFar& so_f
   read_files(paths, formats::kMaxRasBytes, console, reading.notes, reader);
   reading.evidence = reader.evidence(so_far.hangs, so_far.known);
   for (models::OutsideText& note : reader.notes()) reading.notes.push_back(std::move(note));
+  return reading;
+}
+
+DumpReading read_attached(const std::vector<std::string>& paths, const JobSoFar& /*so_far*/,
+                          const Console& console) {
+  // A job that torchrun restarts begins a folder below the first one.
+  std::string newest;
+  std::filesystem::file_time_type time;
+  std::set<std::string> folders;
+  std::error_code error;
+  for (const EvidenceFile& file : attached_files(paths)) {
+    const std::string folder = record_folder(file.path);
+    const auto changed = std::filesystem::last_write_time(file.path, error);
+    if (newest.empty() || changed > time) {
+      newest = folder;
+      time = changed;
+    }
+    folders.insert(folder);
+  }
+  if (folders.empty()) {
+    TextInput(shown_path(paths.front()), "", console).fail(models::Code::kNoEvidence, kNoNotes);
+  }
+  DumpReading reading;
+  for (const std::string& folder : folders) {
+    if (folder == newest) continue;
+    reading.notes.emplace_back(
+        fmt::format("'{}' is of another start of the job: not used", folder));
+  }
+  reading.evidence = models::attach_evidence(RecordInput(newest, console).record());
   return reading;
 }
 

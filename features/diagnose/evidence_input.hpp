@@ -63,6 +63,10 @@ DumpReading read_facts(const std::vector<std::string>& paths, const JobSoFar& so
 DumpReading read_ras(const std::vector<std::string>& paths, const JobSoFar& so_far,
                      const Console& console);
 
+/// Reads the folder of `pipesim attach` in which the files are. Throws like RecordInput.
+DumpReading read_attached(const std::vector<std::string>& paths, const JobSoFar& so_far,
+                          const Console& console);
+
 /// Reads evidence in `format`, which must be a format that shows calls. Names the evidence after
 /// `paths`.
 DumpReading read_calls(const EvidenceFormat& format, const std::vector<std::string>& paths,

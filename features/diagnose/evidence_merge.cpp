@@ -151,9 +151,11 @@ void EvidenceMerger::add_rank(std::uint32_t rank, RankEvidence other) {
   for (RecordedCall& call : other.calls) {
     call.group = group_of_[call.group];
     call.place = moved(call.place, files_);
-    const bool known = std::any_of(own.calls.begin(), own.calls.end(), [&](const auto& it) {
+    const auto same = std::find_if(own.calls.begin(), own.calls.end(), [&](const auto& it) {
       return it.group == call.group && it.sequence == call.sequence && it.messages == call.messages;
     });
+    const bool known = same != own.calls.end();
+    if (known && same->at.empty()) same->at = std::move(call.at);
     // A dump contains all calls of its groups.
     if (known || is_known(own, call) || (had_dump && evidence_.groups[call.group].in_dumps))
       continue;

@@ -40,9 +40,10 @@ std::string standing_text(const models::Record& record, const RankPlace& place, 
       return fmt::format("{} done {}, the last call of the record", one ? "has" : "have",
                          place.call);
     case JobStanding::kDiffers:
-      text = fmt::format("called {}, but the record has {} ({})", place.call,
-                         models::operation_name(place.entry->operation),
-                         place_text(record, *place.entry));
+      text = fmt::format(
+          "called {}, but the record has {} ({})", place.call,
+          place.recorded.empty() ? models::operation_name(place.entry->operation) : place.recorded,
+          place_text(record, *place.entry));
       break;
     case JobStanding::kNotThere:
       return fmt::format("called {}, which the record does not have", place.call);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "features/record/record_ends.hpp"
+#include "features/record/record_text.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -233,7 +234,147 @@ RankPlace JobFinder::find(std::uint32_t rank) const {
   return place;
 }
 
+// ---------------------------------------------------------------------------------------------
+// Notes of a real job
+
+// The calls of a rank's main thread between two optimizer steps.
+struct Stretch {
+  std::vector<const RecordEntry*> calls;
+  std::int64_t number = 0;  // of the step that ends it
+  bool is_done = false;     // whether a step ends it
+};
+
+std::vector<Stretch> stretches_of(const RankRecord& rank) {
+  std::vector<Stretch> found(1);
+  for (const RecordEntry& entry : rank.entries) {
+    if (entry.thread != kNotSaid || entry.later) continue;
+    if (entry.kind == EntryKind::kCall) found.back().calls.push_back(&entry);
+    if (entry.kind != EntryKind::kStep) continue;
+    found.back().number = entry.number;
+    found.back().is_done = true;
+    found.emplace_back();
+  }
+  found.back().number = found.size() < 2 ? 1 : found[found.size() - 2].number + 1;
+  return found;
+}
+
+class JobComparison {
+ public:
+  JobComparison(const Record& record, const Record& job) : record_(record), job_(job) {}
+
+  RankPlace find(std::uint32_t rank) const;
+
+ private:
+  bool same(const RecordEntry& recorded, const RecordEntry& made) const;
+  bool differs(const Stretch* recorded, const Stretch& made, RankPlace& place) const;
+  void stand(const Stretch* recorded, const Stretch& made, RankPlace& place) const;
+
+  const Record& record_;
+  const Record& job_;
+};
+
+// The recorded calls of a rank. Beyond their end, the last step is repeated if the recording was
+// cut short.
+class RecordedSteps {
+ public:
+  explicit RecordedSteps(const RankRecord& rank)
+      : stretches_(stretches_of(rank)), repeats_(is_cut_short(rank) && stretches_.size() > 1) {}
+
+  std::int64_t steps() const { return static_cast<std::int64_t>(stretches_.size()) - 1; }
+  bool is_repeated(std::int64_t number) const { return repeats_ && number > steps(); }
+
+  // Returns the calls of the step with this number, or null.
+  const Stretch* find(std::int64_t number) const {
+    const auto index = static_cast<std::size_t>(number - 1);
+    if (is_repeated(number)) return &stretches_[stretches_.size() - 2];
+    return index < stretches_.size() ? &stretches_[index] : nullptr;
+  }
+
+ private:
+  std::vector<Stretch> stretches_;
+  bool repeats_;
+};
+
+bool JobComparison::same(const RecordEntry& recorded, const RecordEntry& made) const {
+  const auto type = [](const Record& of, const RecordEntry& entry) {
+    return entry.type == kNotSaid ? std::string() : std::string(of.texts[entry.type]);
+  };
+  const bool any_source = recorded.any_source && made.any_source;
+  return recorded.operation == made.operation && recorded.bytes == made.bytes &&
+         recorded.tag == made.tag && (any_source || recorded.peer == made.peer) &&
+         type(record_, recorded) == type(job_, made) &&
+         record_.groups[recorded.group].ranks == job_.groups[made.group].ranks;
+}
+
+// Whether the calls differ; then describes the first that does.
+bool JobComparison::differs(const Stretch* recorded, const Stretch& made, RankPlace& place) const {
+  const auto text = [](const Record& of, const RecordEntry& entry) {
+    return is_collective(entry.operation) ? call_text(of, entry) : operation_name(entry.operation);
+  };
+  const std::size_t count = recorded == nullptr ? 0 : recorded->calls.size();
+  for (std::size_t i = 0; i < made.calls.size(); ++i) {
+    const std::string at = job_.place_of(made.calls[i]->place);
+    place.call = text(job_, *made.calls[i]) + (at.empty() ? "" : " at " + at);
+    place.standing = JobStanding::kNotThere;
+    if (i >= count) return true;
+    place.standing = JobStanding::kDiffers;
+    place.entry = recorded->calls[i];
+    place.recorded = text(record_, *place.entry);
+    if (!same(*place.entry, *made.calls[i])) return true;
+  }
+  if (!made.is_done || made.calls.size() >= count) return false;
+  place.standing = JobStanding::kDiffers;
+  place.call = "step " + std::to_string(made.number) + " of the optimizer";
+  place.entry = recorded->calls[made.calls.size()];
+  place.recorded = text(record_, *place.entry);
+  return true;
+}
+
+// Describes where the rank is, after calls that the record has too.
+void JobComparison::stand(const Stretch* recorded, const Stretch& made, RankPlace& place) const {
+  const RecordEnd& end = job_.ranks[place.rank].end;
+  const bool waits = end.kind == RecordEnd::Kind::kCut && end.cut == RecordEnd::Cut::kQuiescent;
+  const std::size_t next = made.calls.size();
+  const bool has_next = recorded != nullptr && next < recorded->calls.size();
+  if (place.call.empty()) place.call = "nothing";
+  if (waits && next > 0) {
+    place.standing = JobStanding::kIn;
+    place.entry = recorded->calls[next - 1];
+  } else {
+    place.standing = has_next ? JobStanding::kBefore : JobStanding::kAtEnd;
+    place.entry = has_next ? recorded->calls[next] : nullptr;
+  }
+}
+
+RankPlace JobComparison::find(std::uint32_t rank) const {
+  RankPlace place;
+  place.rank = rank;
+  if (rank >= job_.ranks.size()) return place;
+  const RecordedSteps recorded(record_.ranks[rank]);
+  std::int64_t first = 1;
+  for (const Stretch& made : stretches_of(job_.ranks[rank])) {
+    // The notes leave out steps that are like the next one.
+    const std::int64_t last = std::min(made.number, recorded.steps() + 1);
+    for (std::int64_t number = std::min(first, last); number <= last; ++number) {
+      place.steps = recorded.is_repeated(made.number) ? made.number - 1 : 0;
+      if (differs(recorded.find(number), made, place)) return place;
+    }
+    if (!made.is_done) stand(recorded.find(last), made, place);
+    first = made.number + 1;
+  }
+  return place;
+}
+
 }  // namespace
+
+std::vector<RankPlace> job_places(const Record& record, const Record& job) {
+  const JobComparison comparison(record, job);
+  std::vector<RankPlace> places;
+  for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
+    places.push_back(comparison.find(rank));
+  }
+  return places;
+}
 
 std::vector<RankPlace> job_places(const Record& record, const Evidence& evidence) {
   const JobFinder finder(record, evidence);

@@ -25,6 +25,7 @@ struct RankPlace {
   std::uint32_t rank = 0;
   JobStanding standing = JobStanding::kUnknown;
   std::string call;        // name in the job: "all_reduce dp#17"; for kBefore, its last call
+  std::string recorded{};  // for kDiffers: the call in the record; empty: the operation of `entry`
   std::int64_t steps = 0;  // for a call after the end of the record: optimizer steps done before it
   const RecordEntry* entry = nullptr;  // entry in the record; for kIn, kBefore, kDiffers
 };
@@ -32,5 +33,9 @@ struct RankPlace {
 /// Returns the position of each rank. If the number of a call exceeds all numbers in the record,
 /// looks the call up in the last optimizer step, as if the job repeated this step.
 std::vector<RankPlace> job_places(const Record& record, const Evidence& evidence);
+
+/// Returns the first call of each rank's main thread in which `job`, the notes of the real job,
+/// differs from the record; if there is none, the place of the rank.
+std::vector<RankPlace> job_places(const Record& record, const Record& job);
 
 }  // namespace pipesim::models

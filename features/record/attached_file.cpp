@@ -10,7 +10,6 @@
 namespace pipesim::formats {
 namespace {
 
-constexpr std::string_view kMagic = "pipesim1";
 constexpr std::size_t kAliveAt = 24;
 constexpr std::size_t kIdleAt = 32;
 constexpr std::size_t kPlaceAt = 36;
@@ -85,7 +84,8 @@ void read_ring(std::string_view ring, std::uint64_t position, AttachedRank& rank
   AttachedRun run;
   for (std::size_t i = 0; i < slots; ++i) {
     const auto line = number_at<std::uint32_t>(ring, (position + i) % slots * kSlotBytes);
-    if (line == 0) break;
+    // A line beyond the texts was added after they were read: the job goes on meanwhile.
+    if (line == 0 || line > rank.lines.size()) break;
     run.lines.push_back(line);
   }
   if (!run.lines.empty()) rank.runs.push_back(std::move(run));
@@ -98,7 +98,7 @@ std::optional<std::uint32_t> rank_of_attached_file(std::string_view name) {
 }
 
 std::optional<AttachedRank> read_attached_rank(std::string_view calls, std::string_view steps) {
-  if (calls.size() < kTextsAt || !calls.starts_with(kMagic)) return std::nullopt;
+  if (calls.size() < kTextsAt || !calls.starts_with(kAttachedMagic)) return std::nullopt;
   AttachedRank rank;
   rank.rank = number_at<std::uint32_t>(calls, 8);
   rank.world = number_at<std::uint32_t>(calls, 12);

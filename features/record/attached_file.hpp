@@ -10,6 +10,9 @@
 
 namespace pipesim::formats {
 
+/// The beginning of a rank's first file.
+inline constexpr std::string_view kAttachedMagic = "pipesim1";
+
 /// A line that a rank noted: its kind, the number of its thread, the arguments of its kind, and the
 /// keys of its entry in the record, without braces.
 struct AttachedLine {

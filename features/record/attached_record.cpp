@@ -1,6 +1,7 @@
 #include "features/record/attached_record.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -53,6 +54,10 @@ struct ThreadState {
   bool in_backward = false;
 };
 
+bool is_step(const AttachedRank& rank, const AttachedRun& run) {
+  return !run.lines.empty() && rank.lines[run.lines.back()].kind == 'S';
+}
+
 // Makes the entries of one rank.
 class RankEntries {
  public:
@@ -61,6 +66,9 @@ class RankEntries {
   // Makes the entries. `skipped`: how many steps were removed, by the number of the step before
   // them.
   void run(const std::map<std::int64_t, std::int64_t>& skipped);
+
+  // Removes what follows step `number`.
+  void cut_after(std::int64_t number);
   std::string text(const End& end) const;
   End end() const;
 
@@ -76,6 +84,7 @@ class RankEntries {
   void move_to_end(const AttachedLine& line);
   void add_failure(const AttachedLine& line);
   void add_mark(const AttachedLine& line);
+  void skip_steps(const AttachedRun& run);
   void add_step(const AttachedLine& line);
   std::string text_of(const Entry& entry) const;
 
@@ -104,12 +113,20 @@ void RankEntries::run(const std::map<std::int64_t, std::int64_t>& skipped) {
   is_incomplete_ = rank_.has_lost_lines;
   for (const AttachedRun& run : rank_.runs) {
     for (std::int64_t i = 0; i < run.times; ++i) {
+      if (is_step(rank_, run)) skip_steps(run);
       for (const std::uint32_t line : run.lines) {
         if (is_over_) return;
         add(rank_.lines[line]);
       }
     }
   }
+}
+
+void RankEntries::cut_after(std::int64_t number) {
+  const auto last = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    return entry.of->kind == 'S' && entry.number == number && entry.works.empty();
+  });
+  if (last != entries_.end()) entries_.erase(last + 1, entries_.end());
 }
 
 void RankEntries::add(const AttachedLine& line) {
@@ -235,7 +252,8 @@ void RankEntries::add_failure(const AttachedLine& line) {
   Entry& last = entries_[of.last];
   if (line.words[0] == "others") {
     is_over_ = true;
-    last.sync = last.works.empty();
+    const bool waits_for_native = of.in_backward && !of.native.empty();
+    last.sync = last.works.empty() && !waits_for_native;
   } else if (line.words[0] == "timeout") {
     last.timed_out = true;
   } else {  // the arguments are wrong: no rank waits for the call
@@ -248,9 +266,19 @@ void RankEntries::add_failure(const AttachedLine& line) {
   }
 }
 
-void RankEntries::add_step(const AttachedLine& line) {
+// Counts the steps that were left out before the next step, and their calls. They are like it.
+void RankEntries::skip_steps(const AttachedRun& run) {
   const auto skipped = skipped_.find(steps_);
-  if (skipped != skipped_.end()) steps_ += skipped->second;
+  if (skipped == skipped_.end()) return;
+  steps_ += skipped->second;
+  for (const std::uint32_t number : run.lines) {
+    const AttachedLine& line = rank_.lines[number];
+    if ((line.kind != 'C' && line.kind != 'N') || line.words.size() < 2) continue;
+    numbers_[line.words[0] + " " + line.words[1]] += skipped->second;
+  }
+}
+
+void RankEntries::add_step(const AttachedLine& line) {
   Entry entry;
   entry.of = &line;
   entry.number = ++steps_;
@@ -274,7 +302,9 @@ void RankEntries::add_mark(const AttachedLine& line) {
   }
   if (line.kind == 'B') {
     of.in_backward = begins;
-    if (!begins) add_wait_for(line, std::exchange(of.native, {}));
+    std::vector<std::int64_t> native = begins ? of.native : std::exchange(of.native, {});
+    // A backward that has raised ("stop") waits for none of its calls.
+    if (!line.words.empty() && line.words[0] == "end") add_wait_for(line, std::move(native));
   }
   if (line.kind != 'B' && line.kind != 'E') return;
   if (line.entry.starts_with("\"end\"")) {
@@ -372,10 +402,6 @@ std::string RankEntries::text(const End& end) const {
 
 using Interval = std::pair<std::int64_t, std::int64_t>;  // steps: first, end
 
-bool is_step(const AttachedRank& rank, const AttachedRun& run) {
-  return !run.lines.empty() && rank.lines[run.lines.back()].kind == 'S';
-}
-
 // Returns the steps of each run of equal steps, except its first kFirstSteps steps and its last
 // one.
 std::vector<Interval> repeated_steps(const AttachedRank& rank) {
@@ -423,6 +449,12 @@ std::map<std::int64_t, std::int64_t> remove_steps(AttachedRank& rank,
   return skipped;
 }
 
+std::int64_t steps_of(const AttachedRank& rank) {
+  std::int64_t steps = 0;
+  for (const AttachedRun& run : rank.runs) steps += is_step(rank, run) ? run.times : 0;
+  return steps;
+}
+
 std::string end_text(const AttachedRank& rank, const char* why) {
   std::string text = fmt::format("{{\"end\": \"cut\", \"why\": \"{}\"", why);
   if (rank.place > 0 && rank.place <= rank.lines.size() && rank.lines[rank.place - 1].kind == 'L') {
@@ -433,13 +465,17 @@ std::string end_text(const AttachedRank& rank, const char* why) {
 
 }  // namespace
 
-std::vector<AttachedText> attached_record(std::vector<AttachedRank> ranks) {
+AttachedJob attached_record(std::vector<AttachedRank> ranks, bool only_steps) {
+  AttachedJob job;
+  job.has_ended = true;
+  job.steps = ranks.empty() ? 0 : std::numeric_limits<std::int64_t>::max();
   std::vector<Interval> removed;
   std::int64_t newest = 0;
   for (const AttachedRank& rank : ranks) {
     removed =
         &rank == &ranks.front() ? repeated_steps(rank) : common(removed, repeated_steps(rank));
     newest = std::max(newest, rank.alive_at);
+    job.steps = std::min(job.steps, steps_of(rank));
   }
   std::vector<RankEntries> entries;
   entries.reserve(ranks.size());
@@ -453,22 +489,31 @@ std::vector<AttachedText> attached_record(std::vector<AttachedRank> ranks) {
       std::any_of(ends.begin(), ends.end(), [](const End& end) { return end.in_a_call; });
   const bool any_lost_another =
       std::any_of(ends.begin(), ends.end(), [](const End& end) { return end.lost_another; });
-  std::vector<AttachedText> texts;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const AttachedRank& rank = ranks[i];
     const bool rests = rank.idle >= kSecondsToRest;
     const bool died = newest - rank.alive_at >= kSecondsToDie || (any_lost_another && !rests);
+    const bool outside = any_in_a_call && rests;
+    const bool is_known = !ends[i].text.empty() || died;
+    job.has_ended = job.has_ended && is_known;
+    job.goes_on = job.goes_on || !(is_known || ends[i].in_a_call || outside);
     if (ends[i].in_a_call) entries[i].rest();
     if (ends[i].text.empty()) {
-      const bool outside = any_in_a_call && rests;
       ends[i].text = died                ? "{\"end\": \"killed\"}\n"
                      : ends[i].in_a_call ? end_text(rank, "rest")
                      : outside           ? end_text(rank, "outside")
                                          : end_text(rank, "killed");
     }
-    texts.push_back({rank.rank, entries[i].text(ends[i])});
   }
-  return texts;
+  const bool cut = only_steps && job.goes_on;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (cut) {
+      entries[i].cut_after(job.steps);
+      ends[i].text = "{\"end\": \"cut\", \"why\": \"steps\"}\n";
+    }
+    job.texts.push_back({ranks[i].rank, entries[i].text(ends[i])});
+  }
+  return job;
 }
 
 }  // namespace pipesim::formats

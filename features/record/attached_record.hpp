@@ -15,9 +15,18 @@ struct AttachedText {
   std::string text;
 };
 
+/// The files of a record, and whether its job goes on.
+struct AttachedJob {
+  std::vector<AttachedText> texts;
+  bool goes_on = false;    // whether a rank has not ended and is not blocked
+  bool has_ended = false;  // whether each rank has ended
+  std::int64_t steps = 0;  // number of optimizer steps that all ranks have finished
+};
+
 /// Returns the files of a record of these ranks. Omits steps that all ranks repeat at the same
 /// time, except the first ones and the last one. If a rank did not write its end, decides how it
-/// ended: blocked in a call, outside of torch.distributed, or killed.
-std::vector<AttachedText> attached_record(std::vector<AttachedRank> ranks);
+/// ended: blocked in a call, outside of torch.distributed, or killed. With `only_steps`, ends the
+/// record of a job that goes on after the steps that all ranks have finished.
+AttachedJob attached_record(std::vector<AttachedRank> ranks, bool only_steps = false);
 
 }  // namespace pipesim::formats

@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "features/record/record_text.hpp"
+
 namespace pipesim::models {
 namespace {
 
@@ -88,13 +90,6 @@ bool uses_connection_of(const RecordEntry& entry, const RecordEntry& recv) {
   if (entry.kind == EntryKind::kWait) return true;
   return entry.kind == EntryKind::kCall && entry.group == recv.group &&
          (is_collective(entry.operation) || entry.peer == recv.peer || recv.any_source);
-}
-
-// Returns the bytes of one element: 4 for "float32", 1 for "bool".
-std::int64_t bytes_of_type(const std::string& type) {
-  const std::size_t digits = type.find_last_not_of("0123456789") + 1;
-  const bool has_size = digits < type.size() && type.size() - digits <= 3;
-  return has_size ? std::max(1, std::stoi(type.substr(digits)) / 8) : 1;
 }
 
 // Whether every rank waits for all ranks in gloo's reduce of `bytes` bytes (gloo/reduce.cc). The

@@ -1,7 +1,9 @@
 #include "features/record/record_input.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -46,10 +48,10 @@ std::vector<std::string> rank_files(const std::string& folder, const RankOf& ran
   return paths;
 }
 
-// Converts the notes of `pipesim attach` to the ranks' files of a record.
-std::vector<formats::RecordText> attached_files(const std::string& folder,
-                                                const std::vector<std::string>& paths,
-                                                const Console& console) {
+// Reads the notes of `pipesim attach`. A running job moves notes from the first file of a rank to
+// the second, so the first one is read first.
+std::vector<formats::AttachedRank> attached_ranks(const std::vector<std::string>& paths,
+                                                  const Console& console) {
   std::vector<formats::AttachedRank> ranks;
   for (const std::string& path : paths) {
     const std::string calls = read_file(path, console.in, formats::kMaxRecordBytes);
@@ -63,8 +65,14 @@ std::vector<formats::RecordText> attached_files(const std::string& folder,
     }
     ranks.push_back(std::move(*rank));
   }
+  return ranks;
+}
+
+// Returns the files of the ranks as of a record that `pipesim record` wrote.
+std::vector<formats::RecordText> attached_files(const std::string& folder,
+                                                std::vector<formats::AttachedText> texts) {
   std::vector<formats::RecordText> files;
-  for (formats::AttachedText& rank : formats::attached_record(std::move(ranks))) {
+  for (formats::AttachedText& rank : texts) {
     const std::string name = fmt::format("rank{}.jsonl", rank.rank);
     files.push_back({(fs::path(folder) / name).string(), std::move(rank.text)});
   }
@@ -74,7 +82,10 @@ std::vector<formats::RecordText> attached_files(const std::string& folder,
 // Returns the files of the ranks of a record.
 std::vector<formats::RecordText> files_of_ranks(const std::string& folder, const Console& console) {
   const auto attached = rank_files(folder, formats::rank_of_attached_file);
-  if (!attached.empty()) return attached_files(folder, attached, console);
+  if (!attached.empty()) {
+    auto job = formats::attached_record(attached_ranks(attached, console));
+    return attached_files(folder, std::move(job.texts));
+  }
   std::vector<formats::RecordText> files;
   for (std::string& file : rank_files(folder, formats::rank_of_record_file)) {
     files.push_back({std::move(file), "", true});
@@ -98,6 +109,11 @@ bool has_record(const std::string& path) {
              error);
 }
 
+bool has_notes(const std::string& path) {
+  return has_record(path) &&
+         !rank_files(record_folder(path), formats::rank_of_attached_file).empty();
+}
+
 std::string record_folder(const std::string& path) {
   std::error_code error;
   const fs::path folder =
@@ -107,10 +123,20 @@ std::string record_folder(const std::string& path) {
 
 RecordInput::RecordInput(const std::string& path, const Console& console)
     : path_(record_folder(path)) {
+  read(files_of_ranks(path_, console), console);
+}
+
+RecordInput::RecordInput(std::string folder, std::vector<formats::RecordText> ranks,
+                         const Console& console)
+    : path_(std::move(folder)) {
+  read(std::move(ranks), console);
+}
+
+void RecordInput::read(std::vector<formats::RecordText> ranks, const Console& console) {
   const std::string about = (fs::path(path_) / formats::kRecordFile).string();
   std::vector<formats::RecordText> files;
   files.push_back({about, read_file(about, console.in, formats::kMaxRecordBytes)});
-  for (formats::RecordText& file : files_of_ranks(path_, console)) files.push_back(std::move(file));
+  std::move(ranks.begin(), ranks.end(), std::back_inserter(files));
   models::Diagnostics diagnostics;
   const auto read = [&](const std::string& file) {
     return read_file(file, console.in, formats::kMaxRecordBytes);
@@ -140,6 +166,29 @@ RecordInput::RecordInput(std::string path, models::Record record, std::vector<st
     : path_(std::move(path)),
       record_(std::make_shared<models::Record>(std::move(record))),
       basis_(std::move(basis)) {}
+
+FollowedJob follow_job(const std::string& path, const Console& console) {
+  constexpr std::int64_t kSecondsToDie = 30;
+  const std::string folder = record_folder(path);
+  const auto files = rank_files(folder, formats::rank_of_attached_file);
+  if (files.empty() && !rank_files(folder, formats::rank_of_record_file).empty()) {
+    throw InputError(models::Code::kOptionConflict,
+                     fmt::format("'{}' is no folder of 'pipesim attach', so no job runs", folder));
+  }
+  std::vector<formats::AttachedRank> ranks = attached_ranks(files, console);
+  FollowedJob followed;
+  if (ranks.empty() || ranks.size() < ranks.front().world) return followed;
+  std::int64_t newest = 0;
+  for (const formats::AttachedRank& rank : ranks) newest = std::max(newest, rank.alive_at);
+  formats::AttachedJob job = formats::attached_record(std::move(ranks), true);
+  followed.has_ended = job.has_ended || std::time(nullptr) - newest >= kSecondsToDie;
+  followed.goes_on = job.goes_on;
+  followed.steps = job.steps;
+  if (job.goes_on && job.steps == 0 && !followed.has_ended) return followed;
+  followed.job = std::make_shared<const RecordInput>(
+      folder, attached_files(folder, std::move(job.texts)), console);
+  return followed;
+}
 
 std::string import_record(const Arguments& arguments, const std::string& path,
                           const Console& console) {

@@ -1,6 +1,7 @@
 // Reads records as scenarios: folders that `pipesim record` or `pipesim attach` wrote.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,9 @@ namespace pipesim::app {
 /// Whether `path` is a record rather than dumps: a folder with record.json, or this file.
 bool has_record(const std::string& path);
 
+/// Whether the path holds the notes of `pipesim attach`, of a real job.
+bool has_notes(const std::string& path);
+
 /// Returns the folder of a record, given the folder or the file that describes the record.
 std::string record_folder(const std::string& path);
 
@@ -28,6 +32,10 @@ class RecordInput : public ForeignJob {
   /// Reads the files of the folder. Throws FileError and InputError; prints mistakes in the files,
   /// then throws ReportedMistakes.
   RecordInput(const std::string& path, const Console& console);
+
+  /// Reads the files of the ranks, which may be in memory only, and the file that describes the
+  /// record in `folder`.
+  RecordInput(std::string folder, std::vector<formats::RecordText> ranks, const Console& console);
 
   /// Takes a record that was made from other data in the folder `path`. `basis` has the verdict's
   /// assumptions, each a sentence without its period.
@@ -51,10 +59,24 @@ class RecordInput : public ForeignJob {
   static models::RecordRules rules_of(const std::string& rules);
 
  private:
+  void read(std::vector<formats::RecordText> ranks, const Console& console);
+
   std::string path_;
   std::shared_ptr<const models::Record> record_;
   std::vector<std::string> basis_;  // assumptions of the verdict, each a sentence
 };
+
+/// A job that `pipesim attach` is noting.
+struct FollowedJob {
+  // Its record; while it goes on, as far as the steps that all ranks have finished. Null: none has.
+  std::shared_ptr<const ForeignJob> job;
+  bool goes_on = true;
+  bool has_ended = false;  // whether each rank has ended, or no rank shows life any more
+  std::int64_t steps = 0;  // number of optimizer steps that all ranks have finished
+};
+
+/// Reads the notes of a job that may be running. Throws like RecordInput.
+FollowedJob follow_job(const std::string& path, const Console& console);
 
 /// Returns the scenario of the record in the folder `path`, for `pipesim import record`.
 std::string import_record(const Arguments& arguments, const std::string& path,

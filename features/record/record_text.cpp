@@ -65,6 +65,12 @@ std::string call_text(const Record& record, const RecordEntry& entry) {
   return text;
 }
 
+std::int64_t bytes_of_type(const std::string& type) {
+  const std::size_t digits = type.find_last_not_of("0123456789") + 1;
+  const bool has_size = digits < type.size() && type.size() - digits <= 3;
+  return has_size ? std::max(1, std::stoi(type.substr(digits)) / 8) : 1;
+}
+
 std::vector<FailedRanks> failures_of(const Record& record) {
   std::vector<FailedRanks> failures;
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {

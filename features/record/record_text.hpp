@@ -22,6 +22,9 @@ std::string group_text(const Record& record, std::uint32_t group);
 /// 0", "barrier".
 std::string call_text(const Record& record, const RecordEntry& entry);
 
+/// Returns the bytes of one element: 4 for "float32", 1 for "bool".
+std::int64_t bytes_of_type(const std::string& type);
+
 /// Returns the ranks that raised an exception or exited with an error.
 std::vector<FailedRanks> failures_of(const Record& record);
 

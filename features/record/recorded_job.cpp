@@ -211,7 +211,7 @@ class EntryNames {
  private:
   std::string of_end(const HostStep& step) const {
     if (step.kind != StepKind::kGet) return "";
-    return step.name == kEndOfRecord ? "end of its record" : step.name;
+    return step.name == kEndOfRecord ? "wait at the end of its record" : step.name;
   }
 
   std::string wait_for(std::int64_t work) const {

@@ -9,6 +9,7 @@ import pathlib
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -22,9 +23,11 @@ import with_torch  # isort: skip
 import real_gloo
 import torch
 import torch.distributed as dist
+from pipesim import record as pipesim_record
 from pipesim.recorder import launcher
 
 PIPESIM = ""
+ALIVE_AT, THREADS_AT = 24, 64  # in the file of a rank
 BROADCAST = dist._broadcast_coalesced  # attach replaces the name
 
 
@@ -64,6 +67,31 @@ class Test:
         job = real_gloo.Job(where, ranks, run, "attach_test.py")
         outcome = real_gloo.run_jobs([job], quick_end=True)[0]
         return outcome, [(where / f"{rank}.log").read_text() for rank in range(ranks)]
+
+    def kill_job(self, body, is_ready, ranks=2):
+        """Runs a job until each rank has printed something and `is_ready` accepts its file, and
+        kills it."""
+        where = self.folder / f"job{len(list(self.folder.iterdir()))}"
+        where.mkdir()
+        job = real_gloo.Job(where, ranks, attached(body, self.rec), "attach_test.py")
+        job.start()
+        for rank in range(ranks):
+            log, calls = where / f"{rank}.log", self.rec / f"rank{rank}.calls"
+            while not (log.exists() and log.read_text() and is_ready(calls.read_bytes())):
+                time.sleep(0.02)
+        # No rank sees that another has gone.
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in job._pids:
+                os.kill(pid, number)
+        for pid in job._pids:
+            os.waitpid(pid, 0)
+
+    def set_idle(self, seconds):
+        """Makes the files say that all ranks showed life long ago, and were idle before."""
+        for path in self.rec.glob("*.calls"):
+            with open(path, "r+b") as file:
+                file.seek(ALIVE_AT)
+                file.write(struct.pack("<QI", 1, seconds))
 
     def check(self, folder=None):
         done = pipesim("check", folder or self.rec, "--json")
@@ -122,6 +150,56 @@ def test_errors_of_attach_leave_the_job_alone(t):
     assert t.check()["answer"] == "undecided"
 
 
+def test_errors_at_every_note(t):
+    """Errors in each function that a note calls: none reaches the job."""
+
+    def body(rank, owner, name):
+        x = torch.ones(4)
+        dist.all_reduce(x)
+        from pipesim.attach import keeper, notes, noting
+
+        places = {"Noting": noting, "Notes": notes, "Keeper": keeper, "Places": noting}
+
+        def broken(*_, **__):
+            raise ValueError("injected")
+
+        setattr(getattr(places[owner], owner), name, broken)
+        group = dist.new_group([0, 1])
+        for _ in range(2):
+            dist.all_reduce(x, group=group)
+            dist.all_reduce(x, async_op=True).wait()
+            dist.all_reduce(x, async_op=True).get_future().wait()
+            ops = [dist.P2POp(dist.isend, x, 1 - rank), dist.P2POp(dist.irecv, x.clone(), 1 - rank)]
+            for work in dist.batch_isend_irecv(ops):
+                work.is_completed()
+                work.wait()
+            if hasattr(torch.ops, "_c10d_functional"):
+                functional = torch.ops._c10d_functional
+                name = dist.group.WORLD.group_name
+                functional.wait_tensor(functional.all_reduce(x, "sum", name))
+        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+        model(torch.ones(1, 2)).sum().backward()
+        try:
+            dist.all_gather([torch.ones(3)] * 2, x)
+        except (RuntimeError, ValueError):
+            pass
+        dist.barrier()
+        dist.destroy_process_group(group)
+        print(x.tolist(), flush=True)
+
+    injected = [
+        ("Noting", "_call"), ("Noting", "_put"), ("Noting", "_define"), ("Noting", "thread"),
+        ("Noting", "place_line"), ("Noting", "_keep"), ("Noting", "_put_wait"),
+        ("Noting", "_compare"), ("Notes", "define"), ("Notes", "add"), ("Notes", "is_last"),
+        ("Notes", "lines_from"), ("Places", "current"), ("Keeper", "_flush"),
+    ]  # fmt: skip
+    for where in injected:
+        outcome, output = t.run_job(lambda rank, w=where: body(rank, *w))
+        assert outcome.verdict == "complete", (where, output)
+        assert all("[" in each and each.count("pipesim attach:") <= 1 for each in output), (
+            where, output)  # fmt: skip
+
+
 def test_calls_that_no_wrapper_sees(t):
     """A call of which only torch's own count tells makes the record undecided: in the middle, or as
     the last one."""
@@ -139,6 +217,29 @@ def test_calls_that_no_wrapper_sees(t):
         check = t.check()
         assert check["answer"] == "undecided", check
         assert "torch has counted more calls on group 0" in json.dumps(check), check
+
+
+def test_stores_and_functional_messages(t):
+    """Waits and calls that are not noted make the record undecided."""
+
+    def keys(rank):
+        store = dist.distributed_c10d._get_default_store()
+        store.set(f"ready {rank}", "1")
+        store.get(f"ready {1 - rank}")
+
+    def messages(rank):
+        ops, name = torch.ops._c10d_functional, dist.group.WORLD.group_name
+        call = ops.isend if rank == 0 else ops.irecv
+        ops.wait_tensor(call(torch.ones(1), 1 - rank, 0, name))
+
+    assert t.run_job(lambda rank: dist.barrier())[0].verdict == "complete"
+    assert t.check()["answer"] == "proved"  # torch's own keys are no gap
+    for body in (keys, messages):
+        if body is keys or hasattr(torch.ops._c10d_functional, "isend"):
+            outcome, output = t.run_job(body)
+            assert outcome.verdict == "complete", output
+            check = t.check()
+            assert check["answer"] == "undecided" and "not noted" in json.dumps(check), check
 
 
 def test_broadcasts_without_ddp(t):
@@ -197,6 +298,74 @@ def test_a_job_that_is_killed(t):
         assert t.check(where / "rec")["answer"] != "proved"
         done = pipesim("import", "record", where / "rec")
         assert "all_reduce: world" in done.stdout, done
+
+
+def steps(rank, count, last=None):
+    """Makes steps, and then the call `last`, which hangs."""
+    x = torch.ones(1024)
+    optimizer = torch.optim.SGD(torch.nn.Linear(1, 1).parameters(), 0.1)
+    for _ in range(count):
+        dist.all_reduce(x)
+        optimizer.step()
+    if last is not None:
+        print("last", flush=True)
+        last(x)
+
+
+def is_in_a_call(file):
+    return struct.unpack_from("<I", file, THREADS_AT)[0] != 0
+
+
+def hang(t):
+    """Runs a job whose rank 1 makes another call than rank 0 after three steps."""
+
+    def body(rank):
+        steps(rank, 3, dist.all_reduce if rank == 0 else lambda _: dist.barrier())
+
+    t.kill_job(body, is_in_a_call)
+    t.set_idle(60)
+
+
+def test_a_job_is_followed(t):
+    def run():
+        done = pipesim("check", "--follow", t.rec)
+        return done.returncode, done.stdout, done.stderr
+
+    outcome, output = t.run_job(lambda rank: steps(rank, 3))
+    assert outcome.verdict == "complete", output
+    assert run() == (0, "", "")
+    # While it goes on, only whole steps are checked: the next call of a rank may be missing.
+    t.kill_job(lambda rank: steps(rank, 1 << 40, print("begins", flush=True)), lambda _: True)
+    t.set_idle(0)
+    assert run() == (0, "", "")
+    assert t.check()["answer"] == "undecided"
+
+
+def test_a_hang_is_evidence(t):
+    hang(t)
+    done = pipesim("check", "--follow", t.rec)
+    assert done.returncode == 1, done
+    assert done.stdout.startswith("at its end: "), done.stdout
+    assert "HANG CERTAIN" in done.stdout and "barrier" in done.stdout, done.stdout
+    done = pipesim("diagnose", t.rec)
+    assert done.returncode == 1, done
+    assert "barrier" in done.stdout and "attach_test.py" in done.stdout, done.stdout
+
+
+def test_the_job_is_compared_with_its_record(t):
+    def recorded():
+        dist.init_process_group("gloo")
+        steps(dist.get_rank(), 4)
+
+    record = t.folder / "record"
+    made = pipesim_record(recorded, ranks=2)  # its folder lives as long as this
+    shutil.copytree(made.path, record)
+    hang(t)
+    done = pipesim("compare", record, t.rec)
+    assert done.returncode == 1, done
+    assert "rank 1 called barrier at attach_test.py" in done.stdout, done.stdout
+    assert "but the record has all_reduce of 4 KiB, float32" in " ".join(done.stdout.split()), done
+    assert "rank 0 is in all_reduce of 4 KiB, float32 at attach_test.py" in done.stdout, done
 
 
 def test_forked_workers_are_left_alone(t):

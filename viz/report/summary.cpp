@@ -232,6 +232,10 @@ std::vector<std::string> keys_of(const models::TaskGraph& graph, sim::Role role)
 // times.
 std::string input_advice(const Report& report) {
   const OpInfo& op = report.explanation.roots.front().first.from.op;
+  if (!op.recorded_name.empty()) {
+    return fmt::format("Next: find out why rank {} stays{}.", op.rank,
+                       op.at.empty() ? " there" : " at " + models::printable(op.at));
+  }
   const auto& actors = report.graph.actors;
   const auto waiter = std::find_if(actors.begin(), actors.end(), [&](const auto& actor) {
     return actor.name == op.name && actor.on.contains(op.rank);

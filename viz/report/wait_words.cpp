@@ -78,6 +78,12 @@ const char* stream_order_text(const Wait& wait) {
 
 const char* stream_order_verb(const Wait& wait) { return holds_stream(wait) ? "" : "is "; }
 
+// A step of a recorded script that is no `get` stands for what the rank did when its record ended.
+const char* unended_text(const Wait& wait) {
+  return wait.from.op.recorded_name.empty() ? "{waiter} waits for a key that no rank sets"
+                                            : "{waiter}{details} has not ended";
+}
+
 const char* data_text(const Wait& wait) {
   return wait.control ? "needs signal '{reg}' from {other}" : "needs data from {other}";
 }
@@ -182,7 +188,7 @@ constexpr std::array<WaitWords, sim::kWaitKindCount> kWords = {{
     {.kind = WaitKind::kHostWait,
      .waits = host_wait_text,
      .before_waits = host_wait_verb,
-     .outside = "{waiter} waits for a key that no rank sets"},
+     .outside = unended_text},
     {.kind = WaitKind::kOutsideInput, .waits = "waits for input from outside"},
     {.kind = WaitKind::kKernelSlots, .waits = kernel_slots_text, .label = "kernel slots"},
     {.kind = WaitKind::kPeerOfMessage,

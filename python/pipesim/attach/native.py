@@ -42,6 +42,9 @@ _FUNCTIONAL = {
     "broadcast_": "broadcast",
 }
 
+# Functional ops that attach does not describe.
+_NOT_NOTED = ("isend", "irecv", "batch_p2p_ops")
+
 # Calls that a hook describes, by torch's name.
 _HOOKED = {
     "ALLREDUCE": "all_reduce",
@@ -76,6 +79,10 @@ class Kernels:
             packet = getattr(torch.ops._c10d_functional, name, None)
             if packet is not None:
                 self._add(packet.default, functools.partial(self._functional, packet.default, op))
+        for name in _NOT_NOTED:
+            packet = getattr(torch.ops._c10d_functional, name, None)
+            if packet is not None:
+                self._add(packet.default, functools.partial(self._not_noted, packet.default, name))
         self._add(torch.ops._c10d_functional.wait_tensor.default, self._wait_tensor)
         self._before_ddp(self._install_reducer)
         self._before_broadcasts()
@@ -224,15 +231,23 @@ class Kernels:
         known = noting.call(describe, given["group_name"], args, sys._getframe(1))
         return self._made(op, below, args, known, keep=True)
 
+    def _not_noted(self, op: Any, name: str, keys: Any, *args: Any) -> Any:
+        self._noting.incomplete(f"functional {name} is not noted")
+        return op.redispatch(keys.remove(torch._C.DispatchKey.BackendSelect), *args)
+
     def _of_reducer(self, op: Any, method: str, keys: Any, *args: Any) -> Any:
         noting = self._noting
         below = keys.remove(torch._C.DispatchKey.BackendSelect)
         if noting.own.inside or not noting.active:
             return op.redispatch(below, *args)
         at = 2 if method == "allgather" else 1
-        name = dist.ProcessGroup.unbox(args[at]).group_name
-        given = args[:at] if method != "broadcast" else (args[0], int(args[2]))
-        known = noting.call(DESCRIBE[method], name, given, sys._getframe(1), native=True)
+        known = None
+        try:
+            name = dist.ProcessGroup.unbox(args[at]).group_name
+            given = args[:at] if method != "broadcast" else (args[0], int(args[2]))
+            known = noting.call(DESCRIBE[method], name, given, sys._getframe(1), native=True)
+        except Exception as error:
+            noting.fail(error)
         return self._made(op, below, args, known, keep=False)
 
     def _wait_tensor(self, keys: Any, tensor: torch.Tensor) -> Any:

@@ -257,6 +257,10 @@ class Noting:
                 own.thread = Thread(next(self._threads), label)
         return own.thread
 
+    def calls_of_thread(self) -> int:
+        """Returns the number of the current thread's calls."""
+        return self.own.thread.works if self.own.thread is not None else 0
+
     def place_line(self, place: Optional[Place]) -> int:
         """Returns the number of the line that defines a place, after its callers; 0: no place."""
         if place is None:
@@ -432,8 +436,12 @@ class Noting:
 
     def leave(self) -> None:
         """Notes that this thread is no longer in a call or wait."""
-        if self.notes is not None:
+        if self.notes is None:
+            return
+        try:
             self.notes.threads[self.thread().slot] = 0
+        except Exception as error:
+            self.fail(error)
 
     # Calls and waits
 
@@ -679,8 +687,8 @@ class Noting:
     def wait_for_futures(self) -> bool:
         """Notes a wait for all futures that this thread has taken, as the recorder does: which
         calls a chain of futures depends on is unknown. Returns whether it waits."""
-        thread = self.thread()
-        if not thread.futures or not self.active:
+        thread = self.own.thread
+        if thread is None or not thread.futures or not self.active:
             return False
         thread.futures = 0
         self.mark({}, "A", stands=True)
@@ -688,12 +696,34 @@ class Noting:
 
     def coalesced(self, pg: Any, since: int, work: Any) -> None:
         """Keeps the Work of the calls that this thread has made since its call `since`."""
-        thread = self.thread()
-        numbers = tuple(range(since + 1, thread.works + 1))
+        thread = self.own.thread
         by_device = self.groups.get(id(pg))
-        if work is not None and numbers and by_device:
+        if thread is None or work is None or not by_device:
+            return
+        numbers = tuple(range(since + 1, thread.works + 1))
+        if numbers:
             group = next(iter(by_device.values()))
             self._works[id(work)] = Known(None, thread, numbers, False, group)
+
+    def begin_backward(self) -> Optional[Thread]:
+        """Notes the beginning of a backward. Returns the thread that `end_backward` needs."""
+        try:
+            thread = self.thread()
+        except Exception as error:
+            self.fail(error)
+            return None
+        thread.depth += 1
+        if thread.depth == 1:
+            self.mark({"backward": "begin"}, "B begin")
+        return thread
+
+    def end_backward(self, thread: Optional[Thread], how: str) -> None:
+        """Notes the end of a backward."""
+        if thread is None:
+            return
+        thread.depth -= 1
+        if thread.depth == 0:
+            self.mark({"backward": "end"}, f"B {how}")
 
     def _note_once(self, kind: str, text: str) -> None:
         if kind not in self._noted:

@@ -19,6 +19,7 @@ from pipesim.attach.calls import DESCRIBE, Group
 from pipesim.attach.native import Kernels
 from pipesim.attach.noting import Noting, by_others
 from pipesim.recorder.coverage import LOCAL
+from pipesim.recorder.places import is_torch
 from pipesim.recorder.replacing import after_each_step, replace
 
 # Methods that exchange nothing between ranks, or only while a group is made.
@@ -34,6 +35,7 @@ def install(noting: Noting) -> None:
     _wrap_futures(noting)
     _wrap_groups(noting)
     _wrap_batches(noting)
+    _wrap_stores(noting)
     _wrap_training(noting)
     _wrap_ends(noting)
     kernels = Kernels(noting)
@@ -362,7 +364,7 @@ def _wrap_batches(noting: Noting) -> None:
     @functools.wraps(begin)
     def _start_coalescing(self: Any, *args: Any) -> Any:
         if noting.active:
-            noting.own.coalesced_since = noting.thread().works
+            noting.own.coalesced_since = noting.calls_of_thread()
             if not noting.own.in_batch:
                 noting.mark({}, "G begin")
         result = begin(self, *args)
@@ -383,6 +385,27 @@ def _wrap_batches(noting: Noting) -> None:
     setattr(dist.ProcessGroup, "_end_coalescing", _end_coalescing)
 
 
+def _wrap_stores(noting: Noting) -> None:
+    """Makes the record incomplete if the script waits for a key of a store."""
+    store_type: Any = dist.Store
+
+    def wrap(name: str) -> None:
+        original = getattr(store_type, name)
+
+        @functools.wraps(original)
+        def wait(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if noting.active and not is_torch(sys._getframe(1).f_code.co_filename):
+                noting.incomplete("waits for keys of a store are not noted")
+            return original(self, *args, **kwargs)
+
+        wait.__code__ = wait.__code__.replace(co_name=name)  # places name the function
+        setattr(store_type, name, wait)
+
+    for name in ("get", "wait", "multi_get", "queue_pop"):
+        if hasattr(store_type, name):
+            wrap(name)
+
+
 def _wrap_training(noting: Noting) -> None:
     original = torch.autograd.backward
 
@@ -390,10 +413,7 @@ def _wrap_training(noting: Noting) -> None:
     def backward(*args: Any, **kwargs: Any) -> None:
         if not noting.active:
             return original(*args, **kwargs)
-        thread = noting.thread()
-        thread.depth += 1
-        if thread.depth == 1:
-            noting.mark({"backward": "begin"}, "B begin")
+        thread = noting.begin_backward()
         how = "end"
         try:
             original(*args, **kwargs)
@@ -403,9 +423,7 @@ def _wrap_training(noting: Noting) -> None:
                 noting.failed(error)
             raise
         finally:
-            thread.depth -= 1
-            if thread.depth == 0:
-                noting.mark({"backward": "end"}, f"B {how}")
+            noting.end_backward(thread, how)
         return None
 
     replace("backward", (torch.autograd,), backward)

@@ -9,6 +9,7 @@ import argparse
 import dataclasses
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import textwrap
@@ -106,6 +107,9 @@ def _answer(options: argparse.Namespace, settings: Settings) -> dict[str, Any]:
 def _is_same(record: Path, settings: Settings) -> bool:
     """Whether the new record has the same calls."""
     names = [rank_file_name(rank) for rank in range(settings.ranks)]
+    if not all((record / name).is_file() for name in names):  # notes of a real job
+        command = [program.find_program(), "compare", settings.out, str(record)]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
     return all((record / n).read_bytes() == Path(settings.out, n).read_bytes() for n in names)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import glob
 import json
 import os
 import signal
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Optional, Union
 
 import pipesim
-from pipesim.live import access, calls, logs, server, stacks
+from pipesim.live import access, attached, calls, logs, server, stacks
 from pipesim.live.gone import GoneRank, gone_ranks
 from pipesim.live.jobs import Job, Rank
 from pipesim.live.processes import Processes
@@ -101,6 +102,7 @@ class Collector:
             list(pool.map(self._gather, facts.ranks))
             reports = [report.result()]
         self._write_logs(facts)
+        self._copy_attached(facts)
         time.sleep(max(0.0, begin + SECONDS_BETWEEN_LOOKS - time.monotonic()))
         if reports[0]:
             # A count that is equal in two reports does not move.
@@ -200,6 +202,20 @@ class Collector:
             text = logs.end_of(log)
             if text is not None:
                 facts.logs.append(self._write(log.name, text))
+
+    def _copy_attached(self, facts: Facts) -> None:
+        """Copies the folder of `pipesim attach`, if it has the notes of all ranks."""
+        found = (attached.folder_of(self.processes, it.rank.pid) for it in facts.ranks)
+        source = next(filter(None, found), None)
+        if source is None:
+            return
+        if len(glob.glob(os.path.join(source, "rank*.calls"))) != self.job.world_size:
+            facts.notes.append(
+                "the notes of pipesim attach were not used: the folder on this host does not have "
+                "those of all ranks"
+            )
+            return
+        attached.copy(source, os.path.join(self.folder, "attach"))
 
     def _look_again(self, facts: Facts, begin: float) -> None:
         for it in facts.ranks:
