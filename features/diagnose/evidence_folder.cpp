@@ -118,8 +118,7 @@ SortedEvidence sort_evidence(const Paths& paths, const Console& console) {
   if (sorted.files.empty()) {
     TextInput(shown_path(paths.front()), "", console)
         .fail(models::Code::kNoEvidence,
-              "no evidence found here: no dump, log, stack or report of RAS, no notes of 'pipesim "
-              "attach'");
+              "no evidence found here: no dump, log, stack, report of RAS or notes of attach");
   }
   if (others > 0) {
     sorted.notes.emplace_back(fmt::format(

@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t kAliveAt = 24;
 constexpr std::size_t kIdleAt = 32;
 constexpr std::size_t kPlaceAt = 36;
+constexpr std::size_t kEndAt = 40;
 constexpr std::size_t kThreadsAt = 64;
 constexpr std::size_t kTextsAt = 128;
 constexpr std::size_t kSlotBytes = 4;
@@ -78,8 +79,9 @@ std::uint64_t read_steps(std::string_view text, AttachedRank& rank) {
   }
 }
 
-// Adds a run with the lines in the ring from `position` to the first empty slot.
-void read_ring(std::string_view ring, std::uint64_t position, AttachedRank& rank) {
+// Adds a run with the lines in the ring from `position` to the first empty slot. Returns the
+// position of this slot.
+std::uint64_t read_ring(std::string_view ring, std::uint64_t position, AttachedRank& rank) {
   const std::size_t slots = ring.size() / kSlotBytes;
   AttachedRun run;
   for (std::size_t i = 0; i < slots; ++i) {
@@ -88,7 +90,9 @@ void read_ring(std::string_view ring, std::uint64_t position, AttachedRank& rank
     if (line == 0 || line > rank.lines.size()) break;
     run.lines.push_back(line);
   }
+  position += run.lines.size();
   if (!run.lines.empty()) rank.runs.push_back(std::move(run));
+  return position;
 }
 
 }  // namespace
@@ -119,7 +123,10 @@ std::optional<AttachedRank> read_attached_rank(std::string_view calls, std::stri
     if (line != 0 && line <= rank.lines.size()) rank.in_a_call.push_back(line);
   }
   const std::uint64_t position = read_steps(steps, rank);
-  read_ring(calls.substr(kTextsAt + texts, slots * kSlotBytes), position, rank);
+  const std::uint64_t end =
+      read_ring(calls.substr(kTextsAt + texts, slots * kSlotBytes), position, rank);
+  // Lines after the last sign of life end the idle time before it.
+  if (end > number_at<std::uint64_t>(calls, kEndAt)) rank.idle = 0;
   const auto count = static_cast<std::uint32_t>(rank.lines.size());
   for (AttachedRun& run : rank.runs) {
     const std::size_t lost =

@@ -322,7 +322,9 @@ void RankEntries::rest() {
     const AttachedLine& line = rank_.lines[number - 1];
     const ThreadState& of = thread(line);
     if (of.last == kNone || line.kind == 'E') continue;
-    if ((line.kind == 'C' || line.kind == 'N') && entries_[of.last].of == &line) {
+    // In a backward, a wait for all its calls follows below.
+    const bool waits = line.kind == 'C' || (line.kind == 'N' && !of.in_backward);
+    if (waits && entries_[of.last].of == &line) {
       entries_[of.last].sync = true;
     }
     move_to_end(line);

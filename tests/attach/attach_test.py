@@ -27,7 +27,7 @@ from pipesim import record as pipesim_record
 from pipesim.recorder import launcher
 
 PIPESIM = ""
-ALIVE_AT, THREADS_AT = 24, 64  # in the file of a rank
+ALIVE_AT, END_AT, THREADS_AT, TEXTS_AT = 24, 40, 64, 128  # in the file of a rank
 BROADCAST = dist._broadcast_coalesced  # attach replaces the name
 
 
@@ -86,12 +86,15 @@ class Test:
         for pid in job._pids:
             os.waitpid(pid, 0)
 
-    def set_idle(self, seconds):
-        """Makes the files say that all ranks showed life long ago, and were idle before."""
+    def set_idle(self, seconds, lines=1 << 40):
+        """Sets the last sign of life of each rank to long ago, after `lines` lines and `seconds`
+        without a new one."""
         for path in self.rec.glob("*.calls"):
             with open(path, "r+b") as file:
                 file.seek(ALIVE_AT)
                 file.write(struct.pack("<QI", 1, seconds))
+                file.seek(END_AT)
+                file.write(struct.pack("<Q", lines))
 
     def check(self, folder=None):
         done = pipesim("check", folder or self.rec, "--json")
@@ -173,7 +176,7 @@ def test_errors_at_every_note(t):
             for work in dist.batch_isend_irecv(ops):
                 work.is_completed()
                 work.wait()
-            if hasattr(torch.ops, "_c10d_functional"):
+            if hasattr(dist.ProcessGroup, "unbox"):
                 functional = torch.ops._c10d_functional
                 name = dist.group.WORLD.group_name
                 functional.wait_tensor(functional.all_reduce(x, "sum", name))
@@ -235,7 +238,9 @@ def test_stores_and_functional_messages(t):
     assert t.run_job(lambda rank: dist.barrier())[0].verdict == "complete"
     assert t.check()["answer"] == "proved"  # torch's own keys are no gap
     for body in (keys, messages):
-        if body is keys or hasattr(torch.ops._c10d_functional, "isend"):
+        if body is keys or (
+            hasattr(dist.ProcessGroup, "unbox") and hasattr(torch.ops._c10d_functional, "isend")
+        ):
             outcome, output = t.run_job(body)
             assert outcome.verdict == "complete", output
             check = t.check()
@@ -350,6 +355,47 @@ def test_a_hang_is_evidence(t):
     done = pipesim("diagnose", t.rec)
     assert done.returncode == 1, done
     assert "barrier" in done.stdout and "attach_test.py" in done.stdout, done.stdout
+
+
+def test_lines_after_the_last_sign_of_life(t):
+    """A rank that has called since it was idle is not blocked."""
+    hang(t)
+    blocked = "nothing could be delivered any more"
+    assert blocked in json.dumps(t.check())
+    t.set_idle(60, lines=1)
+    assert blocked not in json.dumps(t.check())
+
+
+def test_a_rank_in_a_call_of_a_backward(t):
+    """The end of a backward waits for all its calls, also for one that has not returned."""
+    if not hasattr(dist.ProcessGroup, "unbox"):
+        return  # calls of DDP are not noted
+
+    def body(rank):
+        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+        print("last", flush=True)
+        if rank == 0:
+            model(torch.ones(1, 2)).sum().backward()
+        time.sleep(1000)
+
+    def lines(file):
+        numbers = struct.unpack_from("<64I", file, TEXTS_AT + (1 << 20))
+        texts = file[TEXTS_AT:].partition(b"\0")[0].decode().split("\n")
+        return [(number, texts[number - 1]) for number in numbers if number]
+
+    def is_in_a_backward(file):
+        noted = [text for _, text in lines(file)]
+        return struct.unpack_from("<I", file, 8)[0] == 1 or (
+            noted[-1].startswith("N") and noted[-2].startswith("B")
+        )
+
+    t.kill_job(body, is_in_a_backward)
+    t.set_idle(60)
+    with open(t.rec / "rank0.calls", "r+b") as file:
+        number, _ = lines(file.read())[-1]
+        file.seek(THREADS_AT)
+        file.write(struct.pack("<I", number))
+    assert t.check()["answer"] == "undecided"  # rank 1 may come back
 
 
 def test_the_job_is_compared_with_its_record(t):

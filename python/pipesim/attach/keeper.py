@@ -50,7 +50,7 @@ class Keeper(threading.Thread):
         self._dear = 0  # consecutive seconds above the budget
         said = os.environ.get("PIPESIM_ATTACH_BUDGET", "")
         self._budget = float(said) if said else DEFAULT_BUDGET
-        self._notes.beat(int(time.time()), 0, 0)
+        self._notes.beat(int(time.time()), 0, 0, 0)
 
     def run(self) -> None:
         while not self._wake.wait(SECONDS) and self._noting.active:
@@ -64,8 +64,9 @@ class Keeper(threading.Thread):
         self._wake.set()
         if self.is_alive():  # Python must not end while the thread runs
             self.join(timeout=2 * SECONDS)
-        self._flush(self._folded + len(self._notes.lines_from(self._folded)))
-        self._notes.beat(int(time.time()), self._idle, 0)
+        end = self._folded + len(self._notes.lines_from(self._folded))
+        self._flush(end)
+        self._notes.beat(int(time.time()), self._idle, 0, end)
 
     def _look(self) -> None:
         end = self._folded + len(self._notes.lines_from(self._folded))
@@ -75,7 +76,7 @@ class Keeper(threading.Thread):
         if self._idle >= _IDLE:
             frame = sys._current_frames().get(self._main)
             where = self._noting.line_of_frame(frame) if frame is not None else 0
-        self._notes.beat(int(time.time()), self._idle, where)
+        self._notes.beat(int(time.time()), self._idle, where, end)
         # Lines of the last second stay: a thread may be about to note that its call has waited.
         self._flush(self._seen)
         self._seen = end

@@ -19,7 +19,8 @@ from pathlib import Path
 MAGIC = b"pipesim1"
 _HEADER = struct.Struct("<8sIIII")  # magic, rank, world, bytes of texts, slots of the ring
 _BEAT = struct.Struct("<QI")  # seconds since 1970, seconds without a new line
-_BEAT_AT, _WHERE_AT, _THREADS_AT, _TEXTS_AT = 24, 36, 64, 128
+_END = struct.Struct("<Q")  # position after the last line at that time
+_BEAT_AT, _WHERE_AT, _END_AT, _THREADS_AT, _TEXTS_AT = 24, 36, 40, 64, 128
 
 THREADS = 16  # number of threads whose current line is kept
 TEXTS = 1 << 20  # bytes
@@ -101,8 +102,9 @@ class Notes:
             self._ring[first : first + count] = memoryview(bytes(4 * count)).cast("I")
             begin += count
 
-    def beat(self, now: int, idle: int, where: int) -> None:
+    def beat(self, now: int, idle: int, where: int, end: int) -> None:
         """Shows that the process is alive. `idle`: seconds without a new line; `where`: the place
-        of the main thread, or 0."""
+        of the main thread, or 0; `end`: the position after the last line."""
+        _END.pack_into(self._map, _END_AT, end)
         _BEAT.pack_into(self._map, _BEAT_AT, now, idle)
         self._where[0] = where
