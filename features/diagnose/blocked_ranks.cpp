@@ -36,7 +36,9 @@ bool lacks_a_member(const Evidence& evidence, const CallIndex& index, std::uint3
 
 bool waits_for_a_rank(const Evidence& evidence, const CallIndex& index, std::uint32_t rank) {
   const RankEvidence& it = evidence.ranks[rank];
-  const bool is_blocked = it.host && it.host->waits && it.host->alone && it.main_thread.still &&
+  const auto thread = evidence.main_threads.find(rank);
+  const bool is_still = thread != evidence.main_threads.end() && thread->second.still;
+  const bool is_blocked = it.host && it.host->waits && it.host->alone && is_still &&
                           it.process.state == ProcessState::kNotTold;
   if (!is_blocked) return false;
   if (it.host->message && !it.host->collective) return true;
@@ -50,10 +52,14 @@ bool waits_for_a_rank(const Evidence& evidence, const CallIndex& index, std::uin
 }  // namespace
 
 void add_hidden_waits(Evidence& evidence) {
-  for (RankEvidence& rank : evidence.ranks) {
+  for (std::uint32_t i = 0; i < evidence.ranks.size(); ++i) {
+    RankEvidence& rank = evidence.ranks[i];
     if (!rank.host || !rank.host->in_line) continue;
-    const std::string_view line = rank.main_thread.line;
-    const bool blocked = rank.main_thread.in_futex && rank.main_thread.still;
+    const auto found = evidence.main_threads.find(i);
+    const MainThreadFacts thread =
+        found == evidence.main_threads.end() ? MainThreadFacts{} : found->second;
+    const std::string_view line = thread.line;
+    const bool blocked = thread.in_futex && thread.still;
     const bool is_wait = line.find(kWait) != std::string_view::npos;
     if (blocked && is_wait) {
       rank.host->waits = rank.host->blocked = true;

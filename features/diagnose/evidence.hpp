@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -152,7 +153,6 @@ struct RankEvidence {
   std::vector<GroupProgress> progress;  // sorted by group; some groups may be missing
   std::optional<HostStanding> host;
   ProcessStanding process;
-  MainThreadFacts main_thread;
 };
 
 struct Evidence {
@@ -162,7 +162,8 @@ struct Evidence {
   std::vector<RankEvidence> ranks;  // all ranks of the job, with or without a dump
   std::uint32_t world_size = 0;     // number of ranks of the job; 0: unknown
   bool launched_alike = false;      // whether all ranks have launched the same collectives
-  std::vector<OutsideText> files;   // files that contain the facts
+  std::map<std::uint32_t, MainThreadFacts> main_threads;  // by rank; few kinds of evidence have any
+  std::vector<OutsideText> files;                         // files that contain the facts
   // Reasons why the job can hang even if no call is pending: "gloo records no sends".
   std::vector<OutsideText> gaps;
   // Processes of unknown rank that other ranks wait for, or may wait for.

@@ -53,6 +53,9 @@ class EvidenceMerger {
     for (std::uint32_t rank = 0; rank < other.ranks.size(); ++rank) {
       add_rank(rank, std::move(other.ranks[rank]));
     }
+    for (auto& [rank, thread] : other.main_threads) {
+      evidence_.main_threads.insert_or_assign(rank, std::move(thread));
+    }
     for (const OutsideText& gap : other.gaps) add_gap(evidence_, gap);
     evidence_.world_size = std::max(evidence_.world_size, other.world_size);
     evidence_.launched_alike = evidence_.launched_alike || other.launched_alike;
@@ -182,8 +185,6 @@ void EvidenceMerger::add_rank(std::uint32_t rank, RankEvidence other) {
     own.process.name = other.process.name;
     own.process.id = other.process.id;
   }
-  const MainThreadFacts& thread = other.main_thread;
-  if (thread.still || thread.in_futex || !thread.line.empty()) own.main_thread = thread;
   if (own.process.state == ProcessState::kNotTold) {
     own.process.state = other.process.state;
     own.process.reason = std::move(other.process.reason);

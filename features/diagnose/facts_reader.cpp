@@ -104,7 +104,10 @@ void FactsReader::add_process(const YamlValue& object, const std::string& host,
     const auto moved = object.find("moved");
     const bool still = state == "sleeping" && moved && moved->truth() == false;
     const bool in_futex = fact_text(object, "wchan").find("futex") != std::string::npos;
-    at(*rank).main_thread = {still, in_futex, fact_text(object, "line")};
+    models::MainThreadFacts thread{still, in_futex, fact_text(object, "line")};
+    if (still || in_futex || !thread.line.empty()) {
+      evidence_.main_threads[*rank] = std::move(thread);
+    }
   } else if (process.state == ProcessState::kStopped) {
     evidence_.unplaced.push_back(std::move(process));
   }

@@ -39,7 +39,7 @@ bool is_member(const Channel& channel, std::uint32_t rank) {
   return channel.list_of(rank) != nullptr;
 }
 
-constexpr std::size_t kMostPending = 32;  // per group, for collectives that are pending together
+constexpr std::size_t kMaxPending = 32;  // per group, for collectives that are pending together
 
 using Number = std::pair<std::uint32_t, std::int64_t>;  // group, sequence number
 
@@ -68,8 +68,8 @@ class PendingCollectives {
     }
   }
 
-  /// By call: the sequence numbers of earlier calls for which some rank had not waited yet.
-  /// Contains at most kMostPending + 1 of them.
+  /// Returns, by call, the sequence numbers of earlier calls for which some rank had not waited
+  /// yet, at most kMaxPending + 1 of them.
   const std::map<Number, std::set<std::int64_t>>& together() const { return together_; }
 
   /// Whether a call and the calls that are pending with it end in order even on different channels:
@@ -87,7 +87,7 @@ class PendingCollectives {
     operations_[number].insert(entry.operation);
     if (entry.on_device || (entry.sized && entry.bytes == 0)) uneven_.insert(number);
     std::set<std::int64_t>& others = together_[number];
-    for (auto call = pending.rbegin(); call != pending.rend() && others.size() <= kMostPending;
+    for (auto call = pending.rbegin(); call != pending.rend() && others.size() <= kMaxPending;
          ++call) {
       others.insert(*call);
     }
@@ -232,7 +232,7 @@ bool Channels::is_gloo_collective(const RecordEntry& entry) const {
 }
 
 // Gives each gloo collective the first channel of its group on which no rank can have another
-// pending call. Beyond kMostPending, collectives share the last channel.
+// pending call. Beyond kMaxPending, collectives share the last channel.
 void Channels::find_pending_collectives() {
   PendingCollectives pending(record_.waits_assumed,
                              [&](const RecordEntry& entry) { return is_gloo_collective(entry); });
@@ -243,8 +243,8 @@ void Channels::find_pending_collectives() {
     for (const std::int64_t other : others) taken.insert(of[{number.first, other}]);
     std::size_t index = 0;
     while (taken.count(index) > 0) ++index;
-    if (index >= kMostPending) in_one_line_ = in_one_line_ || !pending.end_in_order(number);
-    index = std::min(index, kMostPending - 1);
+    if (index >= kMaxPending) in_one_line_ = in_one_line_ || !pending.end_in_order(number);
+    index = std::min(index, kMaxPending - 1);
     of[number] = index;
     if (index == 0) continue;
     const std::uint32_t first = of_group_[number.first];

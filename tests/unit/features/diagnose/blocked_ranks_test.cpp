@@ -24,7 +24,7 @@ void place(Evidence& evidence, std::uint32_t rank, In in) {
   host.in_line = in == In::kLine;
   host.alone = true;
   host.at = in == In::kLine ? "step (a.py:3)" : "recv, called in step (a.py:3)";
-  evidence.ranks[rank].main_thread.still = true;
+  evidence.main_threads[rank].still = true;
 }
 
 // Returns three ranks: ranks 0 and 1 are in the third all_reduce, which rank 2 has not called, and
@@ -67,7 +67,7 @@ TEST_CASE("a rank that can go on, or is not seen, leaves the job undecided",
   CHECK_FALSE(waits([](Evidence& it) { it.ranks[0].host.reset(); }));
   CHECK_FALSE(waits([](Evidence& it) { it.ranks[2].host->waits = false; }));
   CHECK_FALSE(waits([](Evidence& it) { it.ranks[2].host->alone = false; }));
-  CHECK_FALSE(waits([](Evidence& it) { it.ranks[1].main_thread.still = false; }));
+  CHECK_FALSE(waits([](Evidence& it) { it.main_threads[1].still = false; }));
   CHECK_FALSE(
       waits([](Evidence& it) { it.ranks[1].process.state = models::ProcessState::kStopped; }));
   // A wait for the device, for the store or for a lock shows no rank.
@@ -123,7 +123,7 @@ TEST_CASE("the text of a line shows a wait that is not Python", "[models][diagno
     Evidence job;
     job.ranks.resize(1);
     place(job, 0, In::kLine);
-    job.ranks[0].main_thread = {it.still, it.in_futex, it.line};
+    job.main_threads[0] = {it.still, it.in_futex, it.line};
     models::add_hidden_waits(job);
     CHECK(job.ranks[0].host->waits == it.waits);
     CHECK(job.ranks[0].host->may_wait == it.may_wait);
