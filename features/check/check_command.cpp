@@ -525,6 +525,40 @@ int run_check(const Arguments& arguments, const Console& console) {
   return CheckRun(arguments, scenario_files(arguments), console).run();
 }
 
+std::vector<OptionGroup> check_options() {
+  return {scenario_options(),
+          {"Budget",
+           {{.name = "states",
+             .value = "N",
+             .about = "Explore at most N branch points; without it, 5000 once a hang is known",
+             .otherwise = std::to_string(kDefaultStates)},
+            {.name = "ways",
+             .value = "N",
+             .about = "Check at most N combinations of the scenario's choices",
+             .otherwise = std::to_string(kDefaultWays)},
+            {.name = "seconds",
+             .value = "N",
+             .about = "Stop after N seconds; the coverage then depends on the machine"}}},
+          {"Real jobs",
+           {{.name = "follow",
+             .about = "Check the job that 'pipesim attach' notes in FILE, a folder, while it runs: "
+                      "each new kind of step, and the end; prints only what can hang"}}},
+          {"Report", {json_option("the answer"), all_waits_option()}},
+          {"Output files",
+           {{.name = "order",
+             .value = "FILE",
+             .about = "Write the interleaving that hangs, for 'pipesim run --replay' ('-' prints "
+                      "it)",
+             .output = true},
+            {.name = "html",
+             .value = "FILE",
+             .about = "Write a page with the answer under each NCCL model and the interleaving, "
+                      "step by step",
+             .output = true},
+            dot_option()}},
+          general_options()};
+}
+
 }  // namespace
 
 Command check_command() {
@@ -546,40 +580,7 @@ Command check_command() {
                    {"hang certain", "every interleaving hangs"},
                    {"mismatch", "no interleaving hangs, but calls that meet do not match"},
                    {"undecided", "no hang was found within the budget"}}}},
-      .options = {scenario_options(),
-                  {"Budget",
-                   {{.name = "states",
-                     .value = "N",
-                     .about = "Explore at most N branch points; without it, 5000 once a hang is "
-                              "known",
-                     .otherwise = std::to_string(kDefaultStates)},
-                    {.name = "ways",
-                     .value = "N",
-                     .about = "Check at most N combinations of the scenario's choices",
-                     .otherwise = std::to_string(kDefaultWays)},
-                    {.name = "seconds",
-                     .value = "N",
-                     .about = "Stop after N seconds; the coverage then depends on the machine"}}},
-                  {"Real jobs",
-                   {{.name = "follow",
-                     .about = "Check the job that 'pipesim attach' notes in FILE, a folder, while "
-                              "it runs: each new kind of step, and the end; prints only what can "
-                              "hang"}}},
-                  {"Report", {json_option("the answer"), all_waits_option()}},
-                  {"Output files",
-                   {{.name = "order",
-                     .value = "FILE",
-                     .about = "Write the interleaving that hangs, for 'pipesim run --replay' ('-' "
-                              "prints it)",
-                     .output = true},
-                    {.name = "html",
-                     .value = "FILE",
-                     .about =
-                         "Write a page with the answer under each NCCL model and the interleaving, "
-                         "step by step",
-                     .output = true},
-                    dot_option()}},
-                  general_options()},
+      .options = check_options(),
       .examples = {"pipesim check scenarios/swin_2x2x2.yaml --states 10000",
                    "pipesim check scenarios/pipeline_1f1b.yaml --set stages=512",
                    "pipesim check scenarios/buffer_on_the_wrong_stream.yaml --order order.json",

@@ -157,6 +157,12 @@ int compare_job(const std::string& record_path, const std::string& path,
   return known && !other ? kExitGood : kExitBad;
 }
 
+// Whether `record` is the record of a script and `other` is evidence of a job; notes of attach are
+// evidence, although they are also a record.
+bool are_record_and_evidence(const std::string& record, const std::string& other) {
+  return has_record(record) && !has_notes(record) && (!is_scenario(other) || has_notes(other));
+}
+
 int compare_ends(const Arguments& arguments, const Console& console) {
   const auto& paths = arguments.positional();
   if (paths.size() != 2) {
@@ -176,8 +182,7 @@ int compare_ends(const Arguments& arguments, const Console& console) {
   }
   const auto settings = arguments.settings("set");
   for (const auto& [record, other] : {std::pair{paths[0], paths[1]}, {paths[1], paths[0]}}) {
-    if (!has_record(record) || has_notes(record)) continue;
-    if (is_scenario(other) && !has_notes(other)) continue;
+    if (!are_record_and_evidence(record, other)) continue;
     const EvidenceFormat& format = format_of(other);
     // Evidence of calls numbers the calls of each communicator, as records do.
     if (format.shows == Shows::kCalls) return compare_job(record, other, format, console);

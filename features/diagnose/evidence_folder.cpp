@@ -101,6 +101,31 @@ std::map<std::uint32_t, models::HostStanding> hosts_of(const models::LaunchLog& 
   return hosts;
 }
 
+void add_stacks(StackReading reading, DumpReading& all) {
+  std::move(reading.notes.begin(), reading.notes.end(), std::back_inserter(all.notes));
+  const models::StackDiagnosis found = models::diagnose(reading.dumps);
+  all.notes.insert(all.notes.end(), found.notes.begin(), found.notes.end());
+  // Calls from stacks count only if no other evidence has a pending call. The host positions from
+  // stacks always count.
+  if (!models::has_pending_call(all.evidence) && reading.dumps.names.empty()) {
+    models::merge_evidence(all.evidence, stack_evidence(reading.dumps, found), all.notes);
+  } else {
+    all.evidence.format = all.evidence.format + ", stacks";
+  }
+  add_hosts(all.evidence, models::host_standings(reading.dumps), reading.dumps.files);
+  models::add_hidden_waits(all.evidence);
+}
+
+void add_launches(const LaunchLogReading& reading, models::Evidence& evidence) {
+  if (evidence.ranks.empty()) {
+    models::RankEvidence unknown;
+    unknown.complete = false;
+    evidence.ranks.resize(reading.log.ranks.size(), unknown);
+  }
+  add_hosts(evidence, hosts_of(reading.log), {});
+  evidence.format = evidence.format + (evidence.format.empty() ? "" : ", ") + reading.log.format;
+}
+
 }  // namespace
 
 SortedEvidence sort_evidence(const Paths& paths, const Console& console) {
@@ -160,31 +185,9 @@ DumpReading read_all_evidence(const SortedEvidence& sorted, const Console& conso
     }
   }
   add_calls(true, {models::has_pending_call(all.evidence), known});
-  if (stacks) {
-    StackReading& reading = *stacks;
-    std::move(reading.notes.begin(), reading.notes.end(), std::back_inserter(all.notes));
-    const models::StackDiagnosis found = models::diagnose(reading.dumps);
-    all.notes.insert(all.notes.end(), found.notes.begin(), found.notes.end());
-    // Calls from stacks count only if no other evidence has a pending call. The host positions from
-    // stacks always count.
-    if (!models::has_pending_call(all.evidence) && reading.dumps.names.empty()) {
-      models::merge_evidence(all.evidence, stack_evidence(reading.dumps, found), all.notes);
-    } else {
-      all.evidence.format = all.evidence.format + ", stacks";
-    }
-    add_hosts(all.evidence, models::host_standings(reading.dumps), reading.dumps.files);
-    models::add_hidden_waits(all.evidence);
-  }
+  if (stacks) add_stacks(std::move(*stacks), all);
   if (const Paths* files = files_of(Shows::kLaunches)) {
-    const LaunchLogReading reading = read_launch_logs(*files, console);
-    if (all.evidence.ranks.empty()) {
-      models::RankEvidence unknown;
-      unknown.complete = false;
-      all.evidence.ranks.resize(reading.log.ranks.size(), unknown);
-    }
-    add_hosts(all.evidence, hosts_of(reading.log), {});
-    all.evidence.format =
-        all.evidence.format + (all.evidence.format.empty() ? "" : ", ") + reading.log.format;
+    add_launches(read_launch_logs(*files, console), all.evidence);
   }
   models::fill_default_groups(all.evidence);
   for (models::OutsideText& note : models::reopen_failed_calls(all.evidence)) {

@@ -68,6 +68,7 @@ class EvidenceMerger {
  private:
   void add_group(EvidenceGroup group, const Evidence& other);
   void add_rank(std::uint32_t rank, RankEvidence other);
+  void add_process(ProcessStanding& own, ProcessStanding other) const;
   void add_progress(std::uint32_t rank, GroupProgress progress);
   bool is_unknown(std::uint32_t group) const;
   bool is_known(const RankEvidence& own, const RecordedCall& call) const;
@@ -115,11 +116,11 @@ void EvidenceMerger::add_progress(std::uint32_t rank, GroupProgress progress) {
   const bool later = progress.called > known->called;
   const GroupProgress& taken = later ? progress : *known;
   const GroupProgress& left = later ? *known : progress;
-  notes_.push_back("They disagree on rank " + std::to_string(rank) + " in " +
-                   group_name(evidence_.groups[progress.group]) + ": called " +
-                   count_text(left.called) + " (" + place_text(evidence_, left.place) + ") and " +
-                   count_text(taken.called) + " (" + place_text(evidence_, taken.place) +
-                   "); the larger count is later, and is used");
+  notes_.emplace_back(
+      "They disagree on rank " + std::to_string(rank) + " in " +
+      group_name(evidence_.groups[progress.group]) + ": called " + count_text(left.called) + " (" +
+      place_text(evidence_, left.place) + ") and " + count_text(taken.called) + " (" +
+      place_text(evidence_, taken.place) + "); the larger count is later, and is used");
   if (later) *known = progress;
 }
 
@@ -181,15 +182,18 @@ void EvidenceMerger::add_rank(std::uint32_t rank, RankEvidence other) {
     own.host = std::move(other.host);
     own.host->place = moved(own.host->place, files_);
   }
-  if (own.process.name.empty()) {
-    own.process.name = other.process.name;
-    own.process.id = other.process.id;
+  add_process(own.process, std::move(other.process));
+}
+
+void EvidenceMerger::add_process(ProcessStanding& own, ProcessStanding other) const {
+  if (own.name.empty()) {
+    own.name = std::move(other.name);
+    own.id = other.id;
   }
-  if (own.process.state == ProcessState::kNotTold) {
-    own.process.state = other.process.state;
-    own.process.reason = std::move(other.process.reason);
-    own.process.place = moved(other.process.place, files_);
-  }
+  if (own.state != ProcessState::kNotTold) return;
+  own.state = other.state;
+  own.reason = std::move(other.reason);
+  own.place = moved(other.place, files_);
 }
 
 }  // namespace

@@ -185,11 +185,10 @@ bool JobFinder::fits(const RecordedCall& call, const RecordEntry& entry) {
 void JobFinder::place_next(const NumberedCalls& calls, const NumberedCalls::Found& last,
                            RankPlace& place) const {
   std::optional<NumberedCalls::Found> next;
-  if (last.rounds > 0) {
-    next = calls.next_repeated(last);
-  } else if (const auto entry = calls.next_call(last.entry)) {
-    next = NumberedCalls::Found{*entry, 0};
-  } else if (is_cut_short(record_.ranks[place.rank])) {
+  if (last.rounds == 0) {
+    if (const auto entry = calls.next_call(last.entry)) next = NumberedCalls::Found{*entry, 0};
+  }
+  if (!next && (last.rounds > 0 || is_cut_short(record_.ranks[place.rank]))) {
     next = calls.next_repeated(last);
   }
   place.standing = next ? JobStanding::kBefore : JobStanding::kAtEnd;

@@ -465,28 +465,12 @@ std::string end_text(const AttachedRank& rank, const char* why) {
   return text + "}\n";
 }
 
-}  // namespace
-
-AttachedJob attached_record(std::vector<AttachedRank> ranks, bool only_steps) {
-  AttachedJob job;
-  job.has_ended = true;
-  job.steps = ranks.empty() ? 0 : std::numeric_limits<std::int64_t>::max();
-  std::vector<Interval> removed;
+// Judges how each rank ended. Fills in the texts of `ends`, and sets whether the job has ended and
+// whether it goes on.
+void add_ends(const std::vector<AttachedRank>& ranks, std::vector<RankEntries>& entries,
+              std::vector<End>& ends, AttachedJob& job) {
   std::int64_t newest = 0;
-  for (const AttachedRank& rank : ranks) {
-    removed =
-        &rank == &ranks.front() ? repeated_steps(rank) : common(removed, repeated_steps(rank));
-    newest = std::max(newest, rank.alive_at);
-    job.steps = std::min(job.steps, steps_of(rank));
-  }
-  std::vector<RankEntries> entries;
-  entries.reserve(ranks.size());
-  std::vector<End> ends;
-  for (AttachedRank& rank : ranks) {
-    const auto skipped = remove_steps(rank, removed);
-    entries.emplace_back(rank).run(skipped);
-    ends.push_back(entries.back().end());
-  }
+  for (const AttachedRank& rank : ranks) newest = std::max(newest, rank.alive_at);
   const bool any_in_a_call =
       std::any_of(ends.begin(), ends.end(), [](const End& end) { return end.in_a_call; });
   const bool any_lost_another =
@@ -507,6 +491,29 @@ AttachedJob attached_record(std::vector<AttachedRank> ranks, bool only_steps) {
                                          : end_text(rank, "killed");
     }
   }
+}
+
+}  // namespace
+
+AttachedJob attached_record(std::vector<AttachedRank> ranks, bool only_steps) {
+  AttachedJob job;
+  job.has_ended = true;
+  job.steps = ranks.empty() ? 0 : std::numeric_limits<std::int64_t>::max();
+  std::vector<Interval> removed;
+  for (const AttachedRank& rank : ranks) {
+    removed =
+        &rank == &ranks.front() ? repeated_steps(rank) : common(removed, repeated_steps(rank));
+    job.steps = std::min(job.steps, steps_of(rank));
+  }
+  std::vector<RankEntries> entries;
+  entries.reserve(ranks.size());
+  std::vector<End> ends;
+  for (AttachedRank& rank : ranks) {
+    const auto skipped = remove_steps(rank, removed);
+    entries.emplace_back(rank).run(skipped);
+    ends.push_back(entries.back().end());
+  }
+  add_ends(ranks, entries, ends, job);
   const bool cut = only_steps && job.goes_on;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     if (cut) {
