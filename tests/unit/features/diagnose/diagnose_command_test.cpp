@@ -97,9 +97,10 @@ TEST_CASE("usage of compare is checked, and an end is the same as itself",
   CHECK(contains(other.out,
                  "They are not stuck in the same place:\n  the numbers of ranks differ\n"));
   CHECK(contains(command({"compare", kDumps}).err, "'pipesim compare' takes two hangs, found 1"));
-  CHECK(contains(command({"compare", kDumps, kDumps, "--kind", "x"}).err,
-                 "invalid value 'x' for '--kind'\n  help: possible values: flight-recorder, "
-                 "nccl-log, oneflow, boxing, stacks"));
+  CHECK(
+      contains(command({"compare", kDumps, kDumps, "--kind", "x"}).err,
+               "invalid value 'x' for '--kind'\n  help: possible values: flight-recorder, attach, "
+               "nccl-log, oneflow, boxing, stacks"));
   CHECK(command({"compare", kDumps, "none.yaml"}).code == 74);
   CHECK(command({"compare", "--help"}).code == 0);
 }
