@@ -1,6 +1,8 @@
 // `pipesim diagnose` from the command line. tests/golden/diagnose_* have whole outputs.
 #include <string>
 
+#include <fmt/format.h>
+
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
 #include "tests/support/folder.hpp"
@@ -288,13 +290,12 @@ TEST_CASE("all evidence in a folder is put together", "[app][diagnose_command]")
   // Rank 1 made 6 calls, the other ranks 7. The stack of rank 1 shows that it is elsewhere.
   std::string log;
   for (const int rank : {0, 1, 2}) {
-    const std::string r = std::to_string(rank);
     const std::string counts = rank == 1
                                    ? "Last enqueued NCCL work: 6, last completed NCCL work: 6."
                                    : "Timeout at NCCL work: 7, last enqueued NCCL work: 7, last "
                                      "completed NCCL work: 6.";
-    log += "[rank" + r + "]:[E P.cpp:1] [PG ID 0 PG GUID 0(default_pg) Rank " + r + "] " + counts +
-           "\n";
+    log += fmt::format("[rank{0}]:[E P.cpp:1] [PG ID 0 PG GUID 0(default_pg) Rank {0}] {1}\n", rank,
+                       counts);
   }
   folder.write("e/job.log", log);
   folder.write("e/stacks/1.txt",
