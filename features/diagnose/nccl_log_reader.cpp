@@ -533,7 +533,7 @@ NcclLogReader::Progress NcclLogReader::progress(const std::vector<Work>& works,
   return progress;
 }
 
-// Adds the calls after a work that timed out, of which only the numbers are known.
+// Adds the calls after a work that timed out. The log shows only their numbers.
 void NcclLogReader::add_calls_behind(const models::GroupProgress& progress,
                                      std::vector<models::RecordedCall>& calls) {
   std::set<std::uint64_t> known;

@@ -252,7 +252,7 @@ class MegatronRow {
 
   // Whether the sends and recvs after the slot [begin, end) wait for a later exchange. Without
   // overlap, those after a forward of the steady state join the exchange after the next backward.
-  // Those after a slot with neither forward nor backward always wait.
+  // Sends and recvs after a slot with neither forward nor backward always wait.
   bool is_held(std::size_t begin, std::size_t end) const {
     bool forward = false;
     for (std::size_t i = begin; i < end; ++i) {

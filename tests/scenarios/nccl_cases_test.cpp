@@ -104,8 +104,8 @@ TEST_CASE("cases A3: first messages meet on the hosts", "[scenarios][cases]") {
                           joined({reduce("x"), recv(0)})},
                          "pp: all, x: [1, 2]")) == kOk);
   // A group makes all its connections before it launches anything: here, rank 1 waits for its recv,
-  // and rank 2 for rank 1. Once connected, the group is two sends, each of which needs only its own
-  // recv.
+  // and rank 2 for rank 1. If the ranks are connected, the group is two sends, and each send needs
+  // only its own recv.
   const std::vector<std::string> all = {group(joined({send(1), send(2)})),
                                         joined({recv(0), "{synchronize: nccl pp}", reduce("x")}),
                                         joined({reduce("x"), "{synchronize: nccl x}", recv(0)})};

@@ -211,7 +211,7 @@ class Limits(unittest.TestCase):
             with open(SWIN, "rb") as scenario, open(pipe, "wb") as end:
                 end.write(scenario.read())
             self.assertIn(b"DEADLOCK", run.stdout.read())
-        # The command searches a folder for files, and must skip a pipe: nobody writes to it.
+        # The command searches a folder for files, and must skip the pipe, which has no writer.
         self.assertNotEqual(self.run_it("test", self.folder.name).returncode, 0)
 
     # ---- Disks that are full
