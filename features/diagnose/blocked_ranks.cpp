@@ -34,11 +34,16 @@ bool lacks_a_member(const Evidence& evidence, const CallIndex& index, std::uint3
   return !all_called || (!group.all_members && group.ranks.size() < evidence.ranks.size());
 }
 
+// Returns the facts about the main thread of a rank; all false and empty if there are none.
+MainThreadFacts main_thread_of(const Evidence& evidence, std::uint32_t rank) {
+  const auto found = evidence.main_threads.find(rank);
+  return found == evidence.main_threads.end() ? MainThreadFacts{} : found->second;
+}
+
 bool waits_for_a_rank(const Evidence& evidence, const CallIndex& index, std::uint32_t rank) {
   const RankEvidence& it = evidence.ranks[rank];
-  const auto thread = evidence.main_threads.find(rank);
-  const bool is_still = thread != evidence.main_threads.end() && thread->second.still;
-  const bool is_blocked = it.host && it.host->waits && it.host->alone && is_still &&
+  const bool is_blocked = it.host && it.host->waits && it.host->alone &&
+                          main_thread_of(evidence, rank).still &&
                           it.process.state == ProcessState::kNotTold;
   if (!is_blocked) return false;
   if (it.host->message && !it.host->collective) return true;
@@ -55,9 +60,7 @@ void add_hidden_waits(Evidence& evidence) {
   for (std::uint32_t i = 0; i < evidence.ranks.size(); ++i) {
     RankEvidence& rank = evidence.ranks[i];
     if (!rank.host || !rank.host->in_line) continue;
-    const auto found = evidence.main_threads.find(i);
-    const MainThreadFacts thread =
-        found == evidence.main_threads.end() ? MainThreadFacts{} : found->second;
+    const MainThreadFacts thread = main_thread_of(evidence, i);
     const std::string_view line = thread.line;
     const bool blocked = thread.in_futex && thread.still;
     const bool is_wait = line.find(kWait) != std::string_view::npos;
