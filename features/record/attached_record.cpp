@@ -16,9 +16,6 @@ namespace {
 
 // Seconds without a new line after which a rank counts as blocked.
 constexpr std::int64_t kSecondsToRest = 10;
-// A rank's process has died if its last sign of life is this many seconds older than the newest
-// one.
-constexpr std::int64_t kSecondsToDie = 30;
 // The number of first steps that remain of a repeated step. Its last step also remains.
 constexpr std::int64_t kFirstSteps = 3;
 
@@ -469,8 +466,7 @@ std::string end_text(const AttachedRank& rank, const char* why) {
 // whether it goes on.
 void add_ends(const std::vector<AttachedRank>& ranks, std::vector<RankEntries>& entries,
               std::vector<End>& ends, AttachedJob& job) {
-  std::int64_t newest = 0;
-  for (const AttachedRank& rank : ranks) newest = std::max(newest, rank.alive_at);
+  for (const AttachedRank& rank : ranks) job.alive_at = std::max(job.alive_at, rank.alive_at);
   const bool any_in_a_call =
       std::any_of(ends.begin(), ends.end(), [](const End& end) { return end.in_a_call; });
   const bool any_lost_another =
@@ -478,7 +474,7 @@ void add_ends(const std::vector<AttachedRank>& ranks, std::vector<RankEntries>& 
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const AttachedRank& rank = ranks[i];
     const bool rests = rank.idle >= kSecondsToRest;
-    const bool died = newest - rank.alive_at >= kSecondsToDie || (any_lost_another && !rests);
+    const bool died = job.alive_at - rank.alive_at >= kSecondsToDie || (any_lost_another && !rests);
     const bool outside = any_in_a_call && rests;
     const bool is_known = !ends[i].text.empty() || died;
     job.has_ended = job.has_ended && is_known;

@@ -15,12 +15,16 @@ struct AttachedText {
   std::string text;
 };
 
+/// A process has died if its last sign of life is this many seconds old.
+inline constexpr std::int64_t kSecondsToDie = 30;
+
 /// The files of a record, and whether its job goes on.
 struct AttachedJob {
   std::vector<AttachedText> texts;
-  bool goes_on = false;    // whether a rank has not ended and is not blocked
-  bool has_ended = false;  // whether each rank has ended
-  std::int64_t steps = 0;  // number of optimizer steps that all ranks have finished
+  bool goes_on = false;       // whether a rank has not ended and is not blocked
+  bool has_ended = false;     // whether each rank has ended
+  std::int64_t steps = 0;     // number of optimizer steps that all ranks have finished
+  std::int64_t alive_at = 0;  // last sign of life of any rank, in seconds since 1970
 };
 
 /// Returns the files of a record of these ranks. Omits steps that all ranks repeat at the same

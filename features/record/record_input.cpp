@@ -168,7 +168,6 @@ RecordInput::RecordInput(std::string path, models::Record record, std::vector<st
       basis_(std::move(basis)) {}
 
 FollowedJob follow_job(const std::string& path, const Console& console) {
-  constexpr std::int64_t kSecondsToDie = 30;
   const std::string folder = record_folder(path);
   const auto files = rank_files(folder, formats::rank_of_attached_file);
   if (files.empty() && !rank_files(folder, formats::rank_of_record_file).empty()) {
@@ -178,10 +177,8 @@ FollowedJob follow_job(const std::string& path, const Console& console) {
   std::vector<formats::AttachedRank> ranks = attached_ranks(files, console);
   FollowedJob followed;
   if (ranks.empty() || ranks.size() < ranks.front().world) return followed;
-  std::int64_t newest = 0;
-  for (const formats::AttachedRank& rank : ranks) newest = std::max(newest, rank.alive_at);
   formats::AttachedJob job = formats::attached_record(std::move(ranks), true);
-  followed.has_ended = job.has_ended || std::time(nullptr) - newest >= kSecondsToDie;
+  followed.has_ended = job.has_ended || std::time(nullptr) - job.alive_at >= formats::kSecondsToDie;
   followed.goes_on = job.goes_on;
   followed.steps = job.steps;
   if (job.goes_on && job.steps == 0 && !followed.has_ended) return followed;
