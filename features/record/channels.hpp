@@ -60,8 +60,9 @@ class Channels {
   /// different sizes, if the data still fit into each receiver's buffer; else -1.
   std::int64_t bytes_of_root(const RecordEntry& entry) const;
 
-  /// Whether a group has more calls pending at once than channels. Some calls then wait for each
-  /// other in the scenario, but not in a real run.
+  /// Whether some gloo collectives share a channel because too many calls of their group are
+  /// pending at once, although they can end in any order. In the scenario, these calls wait for
+  /// each other; in a real run, they do not.
   bool in_one_line() const { return in_one_line_; }
 
   /// Returns the channel of a send or recv that `rank` calls.

@@ -13,7 +13,8 @@ const CommunicatorTemplate* FaultLowering::named(std::uint32_t communicator) con
 
 std::uint32_t FaultLowering::interface_of(std::uint32_t communicator) const {
   const CommunicatorTemplate* const from = named(communicator);
-  return from != nullptr && from->init.interface != kNoIndex ? from->init.interface : graph_.init.interface;
+  const bool own = from != nullptr && from->init.interface != kNoIndex;
+  return own ? from->init.interface : graph_.init.interface;
 }
 
 // Returns the link class between two ranks, an index in Cluster::links. Between hosts, host calls

@@ -210,7 +210,8 @@ OLD_WORDS = re.compile(
 FIRST_WORDS = re.compile(
     r"(?:Of|What|Whatever|Which|Who|Whoever|Whom|Whose|Those|As|By|With|Where|Nothing|None|Likewise"
     r"|Both|One of|It|They|There|Here|In which|Behind|Beside)\b")  # fmt: skip
-# Names that are right: of C++, of folders, and keys of JSON in the scripts of the page.
+# Names that may contain an old word: lock_guard of C++, the option memory_guard of a pass, and JSON
+# keys in the scripts of the page.
 RIGHT_NAMES = {"lock_guard", "memory_guard"}
 KEYS_OF_JSON = re.compile(r"\b(?:data|run)\.(?:acts|guilty|at_rest)\b")
 LITERAL = r'R"(\w*)\((?:.|\n)*?\)\1"|"(?:\\.|[^"\\\n])*"|\b\d[\w\'.]*'

@@ -1,7 +1,7 @@
-// Compares features/goal/loggops.hpp with a second implementation of docs/reference/goal.md, "The
-// timing". The second implementation is as plain as possible: a list of attempts. It tries the
-// earliest attempt, and puts it back if the attempt cannot run yet. It shares only the program with
-// the engine.
+// Compares features/goal/loggops.hpp with a second implementation of "Timing" in
+// docs/reference/goal.md. The second implementation is as plain as possible: it keeps a list of
+// attempts, takes the earliest, and puts an attempt that cannot run yet back into the list. From
+// loggops.hpp it uses only the kinds of ops and the parameters.
 #include "features/goal/loggops.hpp"
 
 #include <algorithm>

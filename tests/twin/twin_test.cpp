@@ -3,8 +3,8 @@
 // by_hand/ show why the twin can be trusted.
 //
 // PIPESIM_TWIN_PLANS and PIPESIM_TWIN_FIRST_SEED choose other plans, for a long run or to repeat
-// one plan: PIPESIM_TWIN_FIRST_SEED=123 PIPESIM_TWIN_PLANS=1. Builds with the address sanitizer run
-// 10,000 plans.
+// one plan: PIPESIM_TWIN_FIRST_SEED=123 PIPESIM_TWIN_PLANS=1. The test preset asan sets its own
+// number of plans.
 #include "tests/twin/twin.hpp"
 
 #include <algorithm>

@@ -396,7 +396,7 @@ def rewrite(path: str, source: str, file: int) -> ast.Module:
     return _Rewriter(path, source, file).module(ast.parse(source, path))
 
 
-# Texts in the place of files, by absolute path: those of an edit.
+# Edited texts, by absolute path; read instead of the files.
 _texts: dict[str, str] = {}
 
 
