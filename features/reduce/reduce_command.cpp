@@ -67,9 +67,10 @@ int run_reduce(const Arguments& arguments, const Console& console) {
   const std::string text =
       viz::reduce_heading(*reduction, name) + reduction->text + viz::reduce_expectation(*reduction);
   const bool is_printed = write_or_print(output, text, console.out);
+  const viz::Section report = viz::reduce_report(*reduction, name);
   (is_printed ? console.err : console.out)
-      << (json ? viz::reduce_json(*reduction, name)
-               : viz::reduce_text(*reduction, name) + last_line(arguments, console));
+      << (json ? report.json()
+               : report.text({.width = console.out_columns}, 0) + last_line(arguments, console));
   return reduction->stopped ? kExitInterrupted : kExitGood;
 }
 

@@ -1,9 +1,7 @@
 #include "features/reduce/reduce_report.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "models/report_schema.hpp"
 #include "models/result/expectation.hpp"
 #include "viz/report/words.hpp"
 
@@ -37,10 +35,6 @@ std::string parameters_text(const Reduction& reduction) {
   return text;
 }
 
-std::string became(const Reduction& reduction) {
-  return fmt::format("{}\nbecame {}", size_text(reduction.before), size_text(reduction.after));
-}
-
 }  // namespace
 
 std::string reduce_heading(const Reduction& reduction, const std::string& name) {
@@ -56,41 +50,34 @@ std::string reduce_expectation(const Reduction& reduction) {
   return fmt::format("expect: {{verdict: {}}}\n", models::verdict_name(reduction.hang.verdict));
 }
 
-std::string reduce_text(const Reduction& reduction, const std::string& name) {
-  std::string text = fmt::format("{}{}\n{}\n", name.empty() ? "" : models::printable(name) + "  ",
-                                 hang_text(reduction), became(reduction));
-  if (!reduction.parameters.empty()) {
-    text += fmt::format("Parameters alone get part of the way: {}\n", parameters_text(reduction));
-  }
-  text += fmt::format("{} tried; only those with the same hang were kept\n",
-                      counted(reduction.runs, "run"));
-  if (reduction.layers == models::Layers::kOnce) text += kLayersOnce + '\n';
-  if (reduction.stopped) text += "Interrupted: not everything was tried\n";
-  if (reduction.out_of_budget) {
-    text += "Not everything was tried: the runs had too many ops in all; reduce the result again\n";
-  }
-  return text;
-}
-
-std::string reduce_json(const Reduction& reduction, const std::string& name) {
-  using Json = nlohmann::ordered_json;
+Section reduce_report(const Reduction& reduction, const std::string& name) {
   const auto size = [](const JobSize& of) {
-    return Json{{"ranks", of.ranks}, {"actors", of.actors}, {"acts", of.ops}};
+    return Section().say("ranks", of.ranks).say("actors", of.actors).say("acts", of.ops).data();
   };
-  Json json = {{"schema", models::kReportSchema},
-               {"scenario", name},
-               {"verdict", models::verdict_name(reduction.hang.verdict)},
-               {"cycle_length", reduction.explanation.cycle.size()},
-               {"before", size(reduction.before)},
-               {"after", size(reduction.after)}};
-  json["parameters"] = Json::object();
+  Section parameters;
   for (const auto& [parameter, value] : reduction.parameters) {
-    json["parameters"][parameter] = std::stoll(value);
+    parameters.say(parameter, std::stoll(value));
   }
-  json["layers_once"] = reduction.layers == models::Layers::kOnce;
-  json["runs"] = reduction.runs;
-  json["all_tried"] = !reduction.stopped && !reduction.out_of_budget;
-  return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+  Section report = report_about("scenario", name);
+  report.line((name.empty() ? "" : models::printable(name) + "  ") + hang_text(reduction));
+  report.say("verdict", models::verdict_name(reduction.hang.verdict));
+  report.say("cycle_length", reduction.explanation.cycle.size());
+  report.say("before", size(reduction.before), size_text(reduction.before));
+  report.say("after", size(reduction.after), "became " + size_text(reduction.after));
+  report.say("parameters", parameters.data());
+  if (!reduction.parameters.empty()) {
+    report.line("Parameters alone get part of the way: " + parameters_text(reduction));
+  }
+  report.line(counted(reduction.runs, "run") + " tried; only those with the same hang were kept");
+  report.say("layers_once", reduction.layers == models::Layers::kOnce);
+  if (reduction.layers == models::Layers::kOnce) report.line(kLayersOnce);
+  report.say("runs", reduction.runs);
+  if (reduction.stopped) report.line("Interrupted: not everything was tried");
+  if (reduction.out_of_budget) {
+    report.line(
+        "Not everything was tried: the runs had too many ops in all; reduce the result again");
+  }
+  return report.say("all_tried", !reduction.stopped && !reduction.out_of_budget);
 }
 
 }  // namespace pipesim::viz

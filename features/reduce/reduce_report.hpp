@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "viz/report/section.hpp"
+
 #include "features/reduce/reduce.hpp"
 
 namespace pipesim::viz {
@@ -14,10 +16,7 @@ std::string reduce_heading(const models::Reduction& reduction, const std::string
 /// Returns the `expect:` section of the reduced scenario, with its line end.
 std::string reduce_expectation(const models::Reduction& reduction);
 
-/// Returns the report as text.
-std::string reduce_text(const models::Reduction& reduction, const std::string& name);
-
-/// Returns one JSON object with a line end. docs/reference/json.md describes every key.
-std::string reduce_json(const models::Reduction& reduction, const std::string& name);
+/// Returns the report. docs/reference/json.md describes every key of its data.
+Section reduce_report(const models::Reduction& reduction, const std::string& name);
 
 }  // namespace pipesim::viz

@@ -220,8 +220,9 @@ void reduce(const std::string& bytes) {
                                           small->layers) == shape,
           "what is left hangs otherwise");
   require(small->after.ops <= small->before.ops, "what is left has more to do");
-  require_printable(viz::reduce_text(*small, scenario->graph.name));
-  require(nlohmann::json::accept(viz::reduce_json(*small, scenario->graph.name)), "no JSON");
+  const viz::Section report = viz::reduce_report(*small, scenario->graph.name);
+  require_printable(report.text({}, 0));
+  require(nlohmann::json::accept(report.json()), "no JSON");
 }
 
 // Parses values of command-line options.
