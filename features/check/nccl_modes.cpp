@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "models/graph/cluster.hpp"
+#include "models/result/job_run.hpp"
 #include "sim/meeting_layout.hpp"
 
 #include "features/check/kernel_loads.hpp"
@@ -221,6 +222,36 @@ std::optional<LaterSize> rests_on_sizes(const TaskGraph& graph, Lowered& cold,
   return result;
 }
 
+// Whether representative ranks show that rests_on_sizes() finds nothing. Leaves `few` unchanged.
+bool is_proved_by_size(sim::Plan& few, const sim::ExploreOptions& options) {
+  const std::optional<sim::Connections> connections = sim::connect_by_size(few);
+  if (!connections) return true;
+  const auto found = explore_folded(few, options);
+  sim::connect_as(few, *connections);
+  return found && found->answer == sim::Answer::kProved;
+}
+
+// Whether communicator init can only wait for computes of its own ranks, which end: a rank has one
+// communicator with kernels, and connects only with its first call. `few` has the representative
+// ranks of a proved job in which timing decides nothing.
+bool init_waits_for_computes(const sim::Plan& few) {
+  if (!few.collectives.empty()) return false;
+  std::vector<std::uint32_t> communicators(few.rank_count, 0);
+  for (const sim::Communicator& communicator : few.communicators) {
+    if (communicator.on_host) continue;
+    for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
+      if (++communicators[few.communicator_ranks[i].value] > 1) return false;
+    }
+  }
+  std::vector<std::optional<std::uint32_t>> connections(few.rank_count);
+  return std::all_of(few.calls.begin(), few.calls.end(), [&](const sim::Call& call) {
+    if (few.communicators[call.communicator].on_host) return true;
+    auto& first = connections[few.actors[call.actor].rank.value];
+    if (!first) first = call.connection;
+    return call.kind == sim::CallKind::kCollective && first == call.connection;
+  });
+}
+
 // Lowers `graph` in its reading. `folding`: the folding of the job in another reading, if known.
 LaidOutJob lay_out_mode(const TaskGraph& graph, const std::optional<RankFolding>& folding) {
   if (folding) {
@@ -351,13 +382,22 @@ bool rests_on_progress(TaskGraph graph, const sim::ExploreOptions& options) {
 void find_assumptions(TaskGraph graph, CheckReport& cold, const sim::ExploreOptions& options,
                       NcclModesReport& result) {
   if (cold.usual.explanation.ops_expected > kMaxOps) return;
+  sim::Plan& plan = cold.usual.lowered.plan;
+  bool may_by_size = has_several_sizes(graph);
+  bool may_by_init = true;
+  if (cold.folding) {
+    may_by_size = may_by_size && !is_proved_by_size(plan, options);
+    may_by_init = !init_waits_for_computes(plan);
+  }
   Diagnostics ignored;
-  std::optional<Lowered> all;  // all ranks, lowered if the check used representatives
-  if (cold.folding) all = lower(graph, ignored);
+  std::optional<Lowered> all;  // all ranks, lowered if the representatives do not decide
+  if (cold.folding && (may_by_size || may_by_init)) all = lower(graph, ignored);
   Lowered& lowered = all ? *all : cold.usual.lowered;
-  if (has_several_sizes(graph)) result.by_size = rests_on_sizes(graph, lowered, options);
-  const std::optional<bool> rests = rests_on_init(lowered.plan, options);
-  result.by_init = rests ? *rests : rests_on_init(graph, options);
+  if (may_by_size) result.by_size = rests_on_sizes(graph, lowered, options);
+  if (may_by_init) {
+    const std::optional<bool> rests = rests_on_init(lowered.plan, options);
+    result.by_init = rests ? *rests : rests_on_init(graph, options);
+  }
   result.by_loads = rests_on_loads(graph, options);
   result.by_progress = rests_on_progress(std::move(graph), options);
 }

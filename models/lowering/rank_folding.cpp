@@ -12,8 +12,9 @@
 namespace pipesim::models {
 namespace {
 
-// Minimum number of ranks for which folding pays off.
+// Folding pays off from this number of ranks, or of actors and steps of a rank.
 constexpr std::uint32_t kMinRanks = 16;
+constexpr std::size_t kMinActors = 1'000;
 // Minimum ratio of all ranks to kept ranks, because the kept ranks need a second plan and op times.
 constexpr std::size_t kMinGain = 4;
 // Maximum number of refinement rounds. In each round, a difference spreads by one rank.
@@ -120,7 +121,7 @@ class Folder {
 
 // Whether folding supports all ways in which ranks of this job depend on each other.
 bool Folder::knows_all() const {
-  if (graph_.ranks < kMinRanks) return false;
+  if (graph_.ranks < kMinRanks && graph_.actors.size() < kMinActors) return false;
   if (graph_.faults != Faults() || graph_.memory || graph_.logical) return false;
   if (graph_.processes.group != kNoIndex) return false;  // ranks of a process share locks
   const bool keys = std::any_of(graph_.events.begin(), graph_.events.end(),

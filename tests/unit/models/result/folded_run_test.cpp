@@ -220,6 +220,52 @@ TEST_CASE("few ranks are checked for all where one run decides") {
   CHECK(buffered > 10);
 }
 
+// Even and odd ranks make their calls in another order. Nothing hangs, unless communicator
+// init waits for kernels (the first job), or a new size connects again (the second).
+TEST_CASE("representatives find the assumptions of a proof that all ranks find") {
+  const std::string head = "schema: 1\nranks: 16\ngroups: {a: {size: 2}, b: {size: 2}}\n";
+  const std::string hosts = "communicators: {named: {hosts: {group: a, host: true}}}\n";
+  const std::string first = "programs:\n  do:\n    - {all_reduce: a, bytes: 1KiB, takes: 1us}\n";
+  const std::string by_init = first +
+                              "    - {synchronize: device}\n"
+                              "    - {all_reduce: a, bytes: 1KiB, takes: 1us, on: rank % 2 == 0}\n"
+                              "    - {create: b}\n"
+                              "    - {all_reduce: a, bytes: 1KiB, takes: 1us, on: rank % 2 == 1}\n";
+  const std::string by_size = hosts + first +
+                              "    - {all_reduce: a, bytes: 8MiB, takes: 1us, on: rank % 2 == 0}\n"
+                              "    - {barrier: hosts, takes: 1us}\n"
+                              "    - {all_reduce: a, bytes: 8MiB, takes: 1us, on: rank % 2 == 1}\n";
+  const std::string neither = first + "    - {all_reduce: a, bytes: 8MiB, takes: 1us}\n";
+  for (const std::string& steps : {by_init, by_size, neither}) {
+    const models::TaskGraph graph = scenario_of(head + steps).graph;
+    INFO(steps);
+    REQUIRE(models::fold_job(graph));
+    models::TaskGraph all = graph;  // a limit of memory keeps ranks from being folded
+    all.memory = models::Expr::constant(std::int64_t{1} << 50);
+    REQUIRE_FALSE(models::fold_job(all));
+    for (const models::TaskGraph& each : {graph, all}) {
+      const models::NcclModesReport report = models::check_nccl_modes(each, {});
+      CHECK(report.answer == models::JobAnswer::kProved);
+      CHECK(report.by_init == (steps == by_init));
+      CHECK(report.by_size.has_value() == (steps == by_size));
+    }
+  }
+}
+
+TEST_CASE("a long job of few ranks folds, and a short one does not") {
+  const auto graph_of = [](int steps) {
+    std::string text = "schema: 1\nranks: 8\ngroups: {world: all}\nprograms:\n  do:\n";
+    for (int i = 0; i < steps; ++i) {
+      text += fmt::format("    - {{all_reduce: world, bytes: {}B, takes: 1us}}\n", i + 1);
+    }
+    text += "    - {compute: last, takes: 7us, on: 3}\n";
+    return scenario_of(text).graph;
+  };
+  std::size_t hangs = 0;
+  CHECK_FALSE(compare(graph_of(100), "short", hangs));
+  CHECK(compare(graph_of(1000), "long", hangs));
+}
+
 TEST_CASE("a folded schedule says of all its ranks what each waited for") {
   const models::TaskGraph graph = scenario_of(R"(schema: 1
 parallel: {tensor: 2, data: 8, pipeline: 4}
