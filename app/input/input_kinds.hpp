@@ -4,12 +4,14 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "app/command.hpp"
 #include "app/output/console.hpp"
+#include "formats/document/yaml_document.hpp"
 #include "models/graph/recorded.hpp"
 #include "models/graph/task_graph.hpp"
 
@@ -26,6 +28,10 @@ class ForeignJob {
   /// Returns the scenario of the job. `rules` is "gloo" or "nccl"; if empty, each group keeps its
   /// backend in the script.
   virtual std::string scenario(const std::string& rules) const = 0;
+
+  /// Returns the document that is read from scenario(`rules`), without writing the text. Returns
+  /// nullopt if reading the text reports an error.
+  virtual std::optional<formats::YamlDocument> document(const std::string& rules) const = 0;
 
   /// Returns names for the steps of `graph`, which was read from scenario(`rules`).
   virtual std::shared_ptr<const models::Recorded> names(const std::string& rules,

@@ -19,17 +19,15 @@
 namespace pipesim::app {
 namespace {
 
-TextInput scenario_of(const ForeignJob& job, const std::string& path, const std::string& rules,
-                      const Console& console) {
-  return {shown_path(path) + " as a scenario", job.scenario(rules), console};
-}
+// The title of the scenario of a job of another tool.
+std::string title_of_job(const std::string& path) { return shown_path(path) + " as a scenario"; }
 
 }  // namespace
 
 TextInput read_scenario_text(const std::string& path, const Console& console,
                              const std::string& rules) {
   if (is_foreign_path(path)) {
-    return scenario_of(*read_foreign_job(path, console), path, rules, console);
+    return {title_of_job(path), read_foreign_job(path, console)->scenario(rules), console};
   }
   return TextInput::read(
       path, is_schedule_path(path) ? formats::kMaxScheduleBytes : formats::kMaxScenarioBytes,
@@ -61,14 +59,39 @@ ScenarioInput::ScenarioInput(const ScenarioFiles& files, const Console& console)
       settings_(files.settings) {
   job_ = files.job;
   if (!job_ && is_foreign_path(files.path)) job_ = read_foreign_job(files.path, console);
-  TextInput input = job_ ? scenario_of(*job_, files.path, files.rules, console)
-                         : read_scenario_text(files.path, console);
-  shown_path_ = input.title();
-  text_ = input.take_text();
+  if (job_) {
+    shown_path_ = title_of_job(files.path);
+    write_text_ = [job = job_, rules = files.rules] { return job->scenario(rules); };
+  } else {
+    const TextInput input = read_scenario_text(files.path, console);
+    shown_path_ = input.title();
+    text_ = input.text();
+  }
   for (const std::string& patch : files.patches) {
     patches_.push_back(
         {shown_path(patch), read_file(patch, console.in, formats::kMaxScenarioBytes)});
   }
+}
+
+// Returns the document of job_. Keeps a small one, and any that is read twice.
+std::optional<formats::YamlDocument> ScenarioInput::document() const {
+  constexpr std::size_t kMaxKept = 100'000;
+  if (document_) return document_;
+  std::optional<formats::YamlDocument> made = job_->document(rules_);
+  if (made && (was_read_ || made->size() <= kMaxKept)) document_ = made;
+  was_read_ = true;
+  return made;
+}
+
+std::optional<formats::Scenario> ScenarioInput::read_as(
+    const std::vector<formats::Setting>& settings, models::Diagnostics& diagnostics,
+    const formats::ReadOptions& options) const {
+  if (job_) {
+    if (auto made = document()) {
+      return formats::read_scenario(std::move(*made), settings, diagnostics, options);
+    }
+  }
+  return formats::read_scenario(text(), settings, diagnostics, options);
 }
 
 formats::Scenario ScenarioInput::read() { return require(try_read()); }
@@ -82,7 +105,7 @@ std::optional<formats::Scenario> ScenarioInput::try_read() {
     is_schedule_ = false;
   }
   std::optional<formats::Scenario> scenario =
-      formats::read_scenario(text_, settings_, diagnostics_, {.patches = patches_});
+      read_as(settings_, diagnostics_, {.patches = patches_});
   if (!job_) return scenario;
   // A patch can add and remove steps, so a patched scenario has no names from the job.
   std::shared_ptr<const models::Recorded> names;
@@ -98,15 +121,14 @@ std::optional<formats::Scenario> ScenarioInput::read_variant(const std::string& 
 }
 
 std::optional<formats::Scenario> ScenarioInput::read_model(models::Diagnostics& diagnostics) const {
-  return formats::read_scenario(text_, settings_, diagnostics,
-                                {.build_model = false, .patches = patches_});
+  return read_as(settings_, diagnostics, {.build_model = false, .patches = patches_});
 }
 
 std::optional<formats::Scenario> ScenarioInput::read_with(formats::PatchText patch) const {
   std::vector<formats::PatchText> patches = patches_;
   patches.push_back(std::move(patch));
   models::Diagnostics ignored;
-  return formats::read_scenario(text_, settings_, ignored, {.patches = std::move(patches)});
+  return read_as(settings_, ignored, {.patches = std::move(patches)});
 }
 
 std::optional<formats::Scenario> ScenarioInput::read_with(
@@ -114,7 +136,7 @@ std::optional<formats::Scenario> ScenarioInput::read_with(
   std::vector<formats::Setting> settings = settings_;
   settings.insert(settings.end(), more.begin(), more.end());
   models::Diagnostics ignored;
-  return formats::read_scenario(text_, settings, ignored, {.patches = patches_});
+  return read_as(settings, ignored, {.patches = patches_});
 }
 
 std::optional<formats::Scenario> ScenarioInput::read_with(const std::vector<formats::Setting>& more,
@@ -122,8 +144,7 @@ std::optional<formats::Scenario> ScenarioInput::read_with(const std::vector<form
   std::vector<formats::Setting> settings = settings_;
   settings.insert(settings.end(), more.begin(), more.end());
   models::Diagnostics ignored;
-  return formats::read_scenario(text_, settings, ignored,
-                                {.patches = patches_, .sends_empty_parts = sends_empty_parts});
+  return read_as(settings, ignored, {.patches = patches_, .sends_empty_parts = sends_empty_parts});
 }
 
 namespace {

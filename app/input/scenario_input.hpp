@@ -75,8 +75,15 @@ class ScenarioInput : public TextInput {
                                              bool sends_empty_parts) const;
 
  private:
+  std::optional<formats::Scenario> read_as(const std::vector<formats::Setting>& settings,
+                                           models::Diagnostics& diagnostics,
+                                           const formats::ReadOptions& options) const;
+  std::optional<formats::YamlDocument> document() const;
+
   std::string path_;
   std::shared_ptr<const ForeignJob> job_;
+  mutable std::optional<formats::YamlDocument> document_;  // the document of job_, for more reads
+  mutable bool was_read_ = false;
   std::string rules_;
   bool is_schedule_ = false;
   std::vector<formats::Setting> settings_;

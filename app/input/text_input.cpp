@@ -9,12 +9,13 @@ TextInput TextInput::read(const std::string& path, std::size_t max_bytes, const 
 }
 
 std::vector<viz::SourceText> TextInput::sources() const {
-  std::vector<viz::SourceText> sources = {{shown_path_, text_}};
+  std::vector<viz::SourceText> sources = {{shown_path_, text()}};
   for (const formats::PatchText& patch : patches_) sources.push_back({patch.path, patch.text});
   return sources;
 }
 
 std::string TextInput::excerpts(const models::Diagnostics& diagnostics, bool colour) const {
+  if (diagnostics.sorted().empty()) return "";
   return viz::diagnostic_text(diagnostics, sources(), colour);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,8 +28,10 @@ class TextInput {
   /// Reads the file at `path` with read_file(). Throws FileError.
   static TextInput read(const std::string& path, std::size_t max_bytes, const Console& console);
 
-  const std::string& text() const { return text_; }
-  std::string take_text() { return std::move(text_); }
+  const std::string& text() const {
+    if (write_text_) text_ = std::exchange(write_text_, nullptr)();
+    return text_;
+  }
   const std::string& title() const { return shown_path_; }
   const std::vector<formats::PatchText>& patches() const { return patches_; }
 
@@ -59,7 +62,8 @@ class TextInput {
 
  protected:
   std::string shown_path_;  // path as shown in messages
-  std::string text_;
+  mutable std::string text_;
+  mutable std::function<std::string()> write_text_;  // writes the text when it is first needed
   std::vector<formats::PatchText> patches_;  // further files, to which diagnostics can refer
   const Console& console_;
   models::Diagnostics diagnostics_;

@@ -227,6 +227,12 @@ std::string RecordInput::scenario_of(const models::Record& record, const std::st
                                   models::record_doubts(record, backend, basis_));
 }
 
+std::optional<formats::YamlDocument> RecordInput::document(const std::string& rules) const {
+  const models::RecordRules backend = rules_of(rules);
+  return formats::record_document(*record_, backend, name_of_record(*record_, path_),
+                                  models::record_doubts(*record_, backend, basis_));
+}
+
 void RecordInput::report_findings(const Console& console, const models::Recorded* names) const {
   models::Diagnostics diagnostics;
   for (models::RecordFinding& finding : models::check_record(*record_)) {

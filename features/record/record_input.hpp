@@ -47,6 +47,7 @@ class RecordInput : public ForeignJob {
   bool of_dumps() const { return record_->waits_assumed; }
 
   std::string scenario(const std::string& rules) const override;
+  std::optional<formats::YamlDocument> document(const std::string& rules) const override;
   std::shared_ptr<const models::Recorded> names(const std::string& rules,
                                                 const models::TaskGraph& graph) const override;
   void report_findings(const Console& console,

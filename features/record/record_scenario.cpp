@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -39,7 +40,8 @@ class RecordWriter {
   RecordWriter(const Record& record, RecordRules rules)
       : record_(record), programs_(models::host_programs(record, rules)) {}
 
-  std::string run(const std::string& name, const models::RecordDoubts& doubts);
+  /// Makes the scenario, whose programs refer to this writer.
+  ScenarioText scenario(const std::string& name, const models::RecordDoubts& doubts);
 
  private:
   bool device() const { return programs_.device; }
@@ -51,7 +53,7 @@ class RecordWriter {
   void add_parameters(ScenarioText& scenario) const;
   void add_groups(ScenarioText& scenario) const;
   ScenarioMap communicators() const;
-  void add_programs(ScenarioText& scenario) const;
+  void add_programs(ScenarioText& scenario);
   YamlNode steps(const std::vector<FoldedStep>& folded, const RankSet& on) const;
   std::string event(const HostStep& step) const;
   ScenarioMap action(const HostStep& step, const RankSet& on) const;
@@ -62,8 +64,14 @@ class RecordWriter {
   YamlNode stream_of(std::uint32_t index, std::uint32_t shared) const;
   YamlNode peer(const HostCall& call, const RankSet& on) const;
 
+  struct Program {
+    RankSet on;
+    std::vector<FoldedStep> steps;
+  };
+
   const Record& record_;
   HostPrograms programs_;
+  std::deque<Program> written_;  // the programs of the scenario
 };
 
 // Whether destroy_process_group of this version of torch aborts NCCL's communicators. Other
@@ -72,7 +80,7 @@ bool destroy_aborts(const std::string& torch) {
   return torch.starts_with("2.3.") || torch.starts_with("2.4.") || torch.starts_with("2.5.");
 }
 
-std::string RecordWriter::run(const std::string& name, const models::RecordDoubts& doubts) {
+ScenarioText RecordWriter::scenario(const std::string& name, const models::RecordDoubts& doubts) {
   ScenarioText scenario(name);
   scenario.set("about", YamlNode::text(about()));
   YamlNode sentences = YamlNode::lines();
@@ -90,7 +98,7 @@ std::string RecordWriter::run(const std::string& name, const models::RecordDoubt
   add_groups(scenario);
   scenario.set_any("communicators", communicators());
   add_programs(scenario);
-  return scenario.take_text();
+  return scenario;
 }
 
 std::string RecordWriter::about() const {
@@ -163,33 +171,30 @@ ScenarioMap RecordWriter::communicators() const {
 }
 
 // Adds the programs, sorted by the first rank of each.
-void RecordWriter::add_programs(ScenarioText& scenario) const {
+void RecordWriter::add_programs(ScenarioText& scenario) {
   // Programs are numbered in the order of their first ranks.
   std::vector<Members> ranks_of(programs_.programs.size());
   for (std::uint32_t rank = 0; rank < rank_count(); ++rank) {
     ranks_of[programs_.ranks[rank]].push_back(rank);
   }
   for (std::size_t program = 0; program < ranks_of.size(); ++program) {
-    const RankSet on(ranks_of[program]);
+    const Program& made = written_.emplace_back(
+        Program{RankSet(ranks_of[program]), models::fold_loops(programs_.programs[program])});
     ScenarioMap fields;
-    if (on.size() != rank_count()) fields.add("on", ranks(on, rank_count()));
-    fields.add("do", steps(models::fold_loops(programs_.programs[program]), on));
+    if (made.on.size() != rank_count()) fields.add("on", ranks(made.on, rank_count()));
+    fields.add("do", steps(made.steps, made.on));
     scenario.add("programs", std::move(fields));
   }
 }
 
 YamlNode RecordWriter::steps(const std::vector<FoldedStep>& folded, const RankSet& on) const {
-  YamlNode list = YamlNode::list();
-  for (const FoldedStep& item : folded) {
-    if (item.block.empty()) {
-      list.add(step(programs_.steps[item.step], on));
-      continue;
-    }
+  return YamlNode::made(folded.size(), [this, &folded, &on](std::size_t index) -> YamlNode {
+    const FoldedStep& item = folded[index];
+    if (item.block.empty()) return step(programs_.steps[item.step], on);
     ScenarioMap loop;
-    loop.number("repeat", static_cast<std::int64_t>(item.times)).add("do", steps(item.block, on));
-    list.add(std::move(loop));
-  }
-  return list;
+    return loop.number("repeat", static_cast<std::int64_t>(item.times))
+        .add("do", steps(item.block, on));
+  });
 }
 
 // Returns the name of a channel. If parameter p2p chooses between the pair's and the group's
@@ -376,7 +381,15 @@ YamlNode RecordWriter::peer(const HostCall& call, const RankSet& on) const {
 
 std::string record_scenario(const Record& record, RecordRules rules, const std::string& name,
                             const models::RecordDoubts& doubts) {
-  return RecordWriter(record, rules).run(name, doubts);
+  RecordWriter writer(record, rules);
+  return writer.scenario(name, doubts).take_text();
+}
+
+std::optional<YamlDocument> record_document(const Record& record, RecordRules rules,
+                                            const std::string& name,
+                                            const models::RecordDoubts& doubts) {
+  RecordWriter writer(record, rules);
+  return writer.scenario(name, doubts).take_tree();
 }
 
 }  // namespace pipesim::formats

@@ -1,7 +1,10 @@
 // Converts a record to a scenario that people can read and edit.
 #pragma once
 
+#include <optional>
 #include <string>
+
+#include "formats/document/yaml_document.hpp"
 
 #include "features/record/host_steps.hpp"
 #include "features/record/record.hpp"
@@ -14,5 +17,11 @@ namespace pipesim::formats {
 /// `name` is the name of the scenario, and `doubts` are the uncertainties that `check` reports.
 std::string record_scenario(const models::Record& record, models::RecordRules rules,
                             const std::string& name, const models::RecordDoubts& doubts = {});
+
+/// Returns the document of record_scenario() without writing the text; nullopt if it exceeds a
+/// limit of documents.
+std::optional<YamlDocument> record_document(const models::Record& record, models::RecordRules rules,
+                                            const std::string& name,
+                                            const models::RecordDoubts& doubts);
 
 }  // namespace pipesim::formats

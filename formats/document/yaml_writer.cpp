@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "formats/document/document_builder.hpp"
+#include "formats/document/settings.hpp"
 #include "models/characters.hpp"
 #include "models/outside_text.hpp"
 
@@ -67,6 +69,28 @@ std::string written_value(std::string_view text) {
   return plain ? std::string(text) : quoted(text);
 }
 
+// Reads the text of a scalar in quotes, as quoted() writes it.
+std::string unquoted(std::string_view written) {
+  std::string result;
+  const std::string_view text = written.substr(1, written.size() - 2);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\') {
+      result += text[i];
+      continue;
+    }
+    ++i;
+    const std::size_t digits = text[i] == 'x' ? 2 : text[i] == 'u' ? 4 : 0;
+    if (digits == 0) {
+      result += text[i];
+      continue;
+    }
+    const std::string code(text.substr(i + 1, digits));
+    models::append_character(result, static_cast<std::uint32_t>(std::stoul(code, nullptr, 16)));
+    i += digits;
+  }
+  return result;
+}
+
 }  // namespace
 
 YamlNode YamlNode::text(std::string_view text) {
@@ -99,6 +123,12 @@ YamlNode YamlNode::lines() {
   return node;
 }
 
+YamlNode YamlNode::made(std::size_t size, std::function<YamlNode(std::size_t)> item) {
+  YamlNode node = list();
+  node.made_ = std::make_shared<const Made>(Made{size, std::move(item)});
+  return node;
+}
+
 YamlNode YamlNode::map() {
   YamlNode node;
   node.kind_ = Kind::kMap;
@@ -111,114 +141,267 @@ void YamlNode::add(std::string_view key, YamlNode value) {
   children_.emplace_back(written_key(key), std::move(value));
 }
 
-std::string YamlNode::flow() const {
-  if (kind_ == Kind::kScalar) return text_;
-  std::string result(1, kind_ == Kind::kList ? '[' : '{');
-  for (const auto& [key, value] : children_) {
-    if (result.size() > 1) result += ", ";
-    if (kind_ == Kind::kMap) result += key + ": ";
-    result += value.flow();
+// Calls `visit(key, value)` for each child until it returns false, and returns its last result.
+template <typename Visit>
+bool YamlNode::all_children(Visit visit) const {
+  if (!made_) {
+    return std::all_of(children_.begin(), children_.end(),
+                       [&](const auto& child) { return visit(child.first, child.second); });
   }
-  return result + (kind_ == Kind::kList ? ']' : '}');
+  for (std::size_t i = 0; i < made_->size; ++i) {
+    if (!visit(std::string(), made_->item(i))) return false;
+  }
+  return true;
 }
 
-// Returns the length of flow(), or any number above `most`: a long value is not measured to its
-// end.
+// Returns the length of the value on one line, or any number above `most`: a long value is not
+// measured to its end.
 std::size_t YamlNode::flow_size(std::size_t most) const {
   if (kind_ == Kind::kScalar) return text_.size();
   std::size_t size = 2;
-  for (const auto& [key, value] : children_) {
-    if (size > most) return size;
-    size += 2 + (kind_ == Kind::kMap ? key.size() + 2 : 0) +
-            value.flow_size(most - std::min(size, most));
-  }
-  return children_.empty() ? size : size - 2;
+  const bool is_measured = all_children([&](const std::string& key, const YamlNode& value) {
+    if (size > most) return false;
+    size += 2 + (kind_ == Kind::kMap ? key.size() + 2 : 0) + value.flow_size(most - size);
+    return true;
+  });
+  return empty() || !is_measured ? size : size - 2;
 }
 
 bool YamlNode::holds_scalars_only() const {
-  return std::all_of(children_.begin(), children_.end(),
-                     [](const auto& child) { return child.second.kind_ == Kind::kScalar; });
+  return all_children(
+      [](const auto&, const YamlNode& value) { return value.kind_ == Kind::kScalar; });
 }
 
 // Whether the value contains a list made by lines().
 bool YamlNode::needs_lines() const {
-  return lines_ || std::any_of(children_.begin(), children_.end(),
-                               [](const auto& child) { return child.second.needs_lines(); });
+  return lines_ ||
+         !all_children([](const auto&, const YamlNode& value) { return !value.needs_lines(); });
 }
 
-// Writes a value after `head`, the start of its line: "key:" or "-", with its indent.
-void YamlNode::write_entry(std::string head, std::size_t indent, bool block, bool dense,
-                           std::string& out) const {
-  const bool on_the_line = kind_ == Kind::kScalar || children_.empty() ||
-                           (!block && head.size() + 1 + flow_size(kWidth) <= kWidth);
-  if (on_the_line) {
-    out += head + ' ' + flow() + '\n';
-  } else if ((kind_ == Kind::kList && !lines_ && holds_scalars_only()) ||
-             (dense && !block && !needs_lines())) {
-    write_filled(std::move(head), indent + 2, out);
-  } else if (head.back() == '-') {
-    // The first line of a nested block is on the line of the dash.
-    std::string below;
-    write_block(indent + 2, dense, below);
-    out += head + ' ' + below.substr(indent + 2);
-  } else {
-    out += head + '\n';
-    write_block(indent + 2, dense, out);
+// Writes a document as text, as the tree that is read from this text, or as both.
+class YamlWriter {
+ public:
+  YamlWriter(std::string* text, DocumentBuilder* tree, bool dense)
+      : text_(text), tree_(tree), dense_(dense) {}
+
+  /// Returns the number of bytes.
+  std::size_t write(const YamlNode& top, const std::vector<std::string_view>& sections) {
+    write_block(top, 0, &sections);
+    return bytes_;
   }
-}
 
-void YamlNode::write_block(std::size_t indent, bool dense, std::string& out) const {
-  const std::string space(indent, ' ');
-  for (const auto& [key, value] : children_) {
-    std::string head = space;
-    head.append(kind_ == Kind::kMap ? key : "").append(kind_ == Kind::kMap ? ":" : "-");
-    value.write_entry(std::move(head), indent, false, dense, out);
+ private:
+  using Kind = YamlNode::Kind;
+
+  // The value that is written on filled lines. A part is what is not split between lines.
+  struct Filled {
+    std::vector<std::size_t> sizes;  // of the parts
+    std::size_t next = 0;            // index of the next part
+    bool inside = false;             // whether a part has begun
+    std::size_t indent = 0;
+  };
+
+  void put(std::string_view written) {
+    if (text_ != nullptr) *text_ += written;
+    column_ += written.size();
+    bytes_ += written.size();
   }
+  void put_spaces(std::size_t count) {
+    if (text_ != nullptr) text_->append(count, ' ');
+    column_ += count;
+    bytes_ += count;
+  }
+  void end_line() {
+    put("\n");
+    ++line_;
+    column_ = 1;
+  }
+
+  void put_scalar(std::string_view written);
+  void open(const YamlNode& value, std::size_t column) {
+    if (tree_ == nullptr) return;
+    const auto kind = value.kind_ == Kind::kList ? YamlValue::Kind::kList : YamlValue::Kind::kMap;
+    tree_->open(kind, {line_, static_cast<std::uint32_t>(column)});
+  }
+  void close() {
+    if (tree_ != nullptr) tree_->close();
+  }
+
+  void write_flow(const YamlNode& value);
+  void write_entry(const YamlNode& value, std::size_t indent, bool of_list, bool block);
+  void write_block(const YamlNode& value, std::size_t indent,
+                   const std::vector<std::string_view>* sections = nullptr, bool begun = false);
+  static void measure_parts(const YamlNode& value, std::size_t before, std::size_t behind,
+                            std::vector<std::size_t>& sizes);
+  void begin_part(Filled& filled);
+  void write_parts(const YamlNode& value, std::string_view behind, Filled& filled);
+
+  std::string* text_;
+  DocumentBuilder* tree_;
+  bool dense_;
+  std::uint32_t line_ = 1;
+  std::size_t column_ = 1;  // of the next byte
+  std::size_t bytes_ = 0;
+};
+
+void YamlWriter::put_scalar(std::string_view written) {
+  if (tree_ != nullptr) {
+    const models::Place place{line_, static_cast<std::uint32_t>(column_)};
+    const bool is_quoted = written.front() == '"';
+    if (written == "~") {
+      tree_->add(YamlValue::Kind::kNull, place);
+    } else if (!is_quoted) {
+      tree_->add_scalar(place, tree_->add_text(written), written.size(), false);
+    } else if (written.find('\\') == std::string_view::npos) {
+      const std::string_view text = written.substr(1, written.size() - 2);
+      tree_->add_scalar(place, tree_->add_text(text), text.size(), true);
+    } else {
+      const std::string text = unquoted(written);
+      tree_->add_scalar(place, tree_->add_text(text), text.size(), true);
+    }
+  }
+  put(written);
 }
 
-// Splits a value into parts for filled lines: a short value is one part, a long value is split into
-// its items.
-void YamlNode::add_parts(std::string before, std::string_view behind,
-                         std::vector<std::string>& parts) const {
-  if (kind_ == Kind::kScalar || flow_size(kMaxFilled) <= kMaxFilled) {
-    parts.push_back(before.append(flow()).append(behind));
+void YamlWriter::write_flow(const YamlNode& value) {
+  if (value.kind_ == Kind::kScalar) {
+    put_scalar(value.text_);
     return;
   }
-  const bool is_list = kind_ == Kind::kList;
-  before += is_list ? '[' : '{';
-  const std::string close = std::string(1, is_list ? ']' : '}').append(behind);
-  for (std::size_t i = 0; i < children_.size(); ++i) {
-    const auto& [key, value] = children_[i];
-    if (!is_list) before.append(key).append(": ");
-    value.add_parts(std::move(before), i + 1 < children_.size() ? "," : close, parts);
-    before.clear();
+  const bool is_list = value.kind_ == Kind::kList;
+  open(value, column_);
+  put(is_list ? "[" : "{");
+  bool first = true;
+  value.all_children([&](const std::string& key, const YamlNode& child) {
+    if (!first) put(", ");
+    first = false;
+    if (!is_list) {
+      put_scalar(key);
+      put(": ");
+    }
+    write_flow(child);
+    return true;
+  });
+  put(is_list ? "]" : "}");
+  close();
+}
+
+// Writes a value behind the start of its line: "key:" or, in a list, "-".
+void YamlWriter::write_entry(const YamlNode& value, std::size_t indent, bool of_list, bool block) {
+  const bool on_the_line = value.kind_ == Kind::kScalar || value.empty() ||
+                           (!block && column_ + value.flow_size(kWidth) <= kWidth);
+  if (on_the_line) {
+    put(" ");
+    write_flow(value);
+    end_line();
+  } else if ((value.kind_ == Kind::kList && !value.lines_ && value.holds_scalars_only()) ||
+             (dense_ && !block && !value.needs_lines())) {
+    Filled filled;
+    filled.indent = indent + 2;
+    measure_parts(value, 0, 0, filled.sizes);
+    write_parts(value, "", filled);
+    end_line();
+  } else if (of_list) {
+    // The first line of a nested block is on the line of the dash.
+    put(" ");
+    write_block(value, indent + 2, nullptr, true);
+  } else {
+    end_line();
+    write_block(value, indent + 2);
+  }
+}
+
+// `begun`: whether the first line has its indent. The values of keys in `sections` get their own
+// lines.
+void YamlWriter::write_block(const YamlNode& value, std::size_t indent,
+                             const std::vector<std::string_view>* sections, bool begun) {
+  const bool is_list = value.kind_ == Kind::kList;
+  open(value, indent + 1);
+  value.all_children([&](const std::string& key, const YamlNode& child) {
+    if (!begun) put_spaces(indent);
+    begun = false;
+    if (!is_list) put_scalar(key);
+    put(is_list ? "-" : ":");
+    const bool is_section = sections != nullptr &&
+                            std::find(sections->begin(), sections->end(), key) != sections->end();
+    write_entry(child, indent, is_list, is_section);
+    return true;
+  });
+  close();
+}
+
+// Splits a value into parts: a short value is one part, a long value is split into its items.
+// `before` and `behind`: the number of bytes of the part before and behind the value.
+void YamlWriter::measure_parts(const YamlNode& value, std::size_t before, std::size_t behind,
+                               std::vector<std::size_t>& sizes) {
+  const std::size_t size = value.flow_size(kMaxFilled);
+  if (value.kind_ == Kind::kScalar || size <= kMaxFilled) {
+    sizes.push_back(before + size + behind);
+    return;
+  }
+  std::size_t left = value.size();
+  ++before;
+  value.all_children([&](const std::string& key, const YamlNode& child) {
+    if (value.kind_ == Kind::kMap) before += key.size() + 2;
+    measure_parts(child, before, --left > 0 ? 1 : 1 + behind, sizes);
+    before = 0;
+    return true;
+  });
+}
+
+void YamlWriter::begin_part(Filled& filled) {
+  if (std::exchange(filled.inside, true)) return;
+  const std::size_t size = filled.sizes[filled.next++];
+  if (filled.next > 1 && column_ + size > kWidth) {
+    end_line();
+    put_spaces(filled.indent);
+  } else {
+    put(" ");
   }
 }
 
 // Writes a long value of many short parts, several per line.
-void YamlNode::write_filled(std::string head, std::size_t indent, std::string& out) const {
-  std::vector<std::string> parts;
-  add_parts("", "", parts);
-  std::string line = std::move(head) + ' ';
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const bool first = i == 0 || line.back() == ' ';
-    if (line.size() + 1 + parts[i].size() > kWidth && !first) {
-      out += line + '\n';
-      line = std::string(indent, ' ') + parts[i];
-    } else {
-      line += (first ? "" : " ") + parts[i];
-    }
+void YamlWriter::write_parts(const YamlNode& value, std::string_view behind, Filled& filled) {
+  begin_part(filled);
+  if (value.kind_ == Kind::kScalar || value.flow_size(kMaxFilled) <= kMaxFilled) {
+    write_flow(value);
+    put(behind);
+    filled.inside = false;
+    return;
   }
-  out += line + '\n';
+  const bool is_list = value.kind_ == Kind::kList;
+  open(value, column_);
+  put(is_list ? "[" : "{");
+  const std::string end = std::string(1, is_list ? ']' : '}').append(behind);
+  std::size_t left = value.size();
+  value.all_children([&](const std::string& key, const YamlNode& child) {
+    begin_part(filled);
+    if (!is_list) {
+      put_scalar(key);
+      put(": ");
+    }
+    write_parts(child, --left > 0 ? std::string_view(",") : std::string_view(end), filled);
+    return true;
+  });
+  close();
 }
 
 std::string YamlNode::document(const std::vector<std::string_view>& sections, bool dense) const {
   std::string out;
-  for (const auto& [key, value] : children_) {
-    const bool section = std::find(sections.begin(), sections.end(), key) != sections.end();
-    value.write_entry(key + ':', 0, section, dense, out);
-  }
+  YamlWriter(&out, nullptr, dense).write(*this, sections);
   return out;
+}
+
+std::optional<YamlDocument> YamlNode::tree(const std::vector<std::string_view>& sections) const {
+  std::optional<YamlDocument> document(std::in_place);
+  DocumentBuilder builder(*document, 0);
+  try {
+    const std::size_t bytes = YamlWriter(nullptr, &builder, false).write(*this, sections);
+    if (bytes > kMaxScenarioBytes) document.reset();
+  } catch (const DocumentBuilder::Stop&) {
+    document.reset();
+  }
+  return document;
 }
 
 }  // namespace pipesim::formats

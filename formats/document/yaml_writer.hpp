@@ -3,10 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "formats/document/yaml_document.hpp"
 
 namespace pipesim::formats {
 
@@ -22,6 +27,9 @@ class YamlNode {
   static YamlNode list();
   /// Creates a list with one line per item, unless the whole list fits on one line.
   static YamlNode lines();
+  /// Creates a list whose items are made when they are written, by `item(index)`: a list can have a
+  /// million items. `item` can be called several times for an index.
+  static YamlNode made(std::size_t size, std::function<YamlNode(std::size_t)> item);
   static YamlNode map();
 
   /// Adds an item to a list.
@@ -29,32 +37,39 @@ class YamlNode {
   /// Adds an entry to a map. The key is a name.
   void add(std::string_view key, YamlNode value);
 
-  bool empty() const { return children_.empty(); }
-  std::size_t size() const { return children_.size(); }
+  bool empty() const { return size() == 0; }
+  std::size_t size() const { return made_ ? made_->size : children_.size(); }
 
   /// Writes this map as a document. The values of keys in `sections` always get their own lines. If
   /// `dense` is set, a long map of short values is written on filled lines, instead of one line per
   /// key.
   std::string document(const std::vector<std::string_view>& sections, bool dense = false) const;
 
+  /// Returns what YamlDocument::parse() returns for document(sections), without writing the text.
+  /// Returns nullopt if it exceeds a limit of documents.
+  std::optional<YamlDocument> tree(const std::vector<std::string_view>& sections) const;
+
  private:
+  friend class YamlWriter;
+
   enum class Kind : std::uint8_t { kScalar, kList, kMap };
 
-  std::string flow() const;
+  struct Made {
+    std::size_t size = 0;
+    std::function<YamlNode(std::size_t)> item;
+  };
+
+  template <typename Visit>
+  bool all_children(Visit visit) const;
   std::size_t flow_size(std::size_t most) const;
   bool holds_scalars_only() const;
   bool needs_lines() const;
-  void add_parts(std::string before, std::string_view behind,
-                 std::vector<std::string>& parts) const;
-  void write_entry(std::string head, std::size_t indent, bool block, bool dense,
-                   std::string& out) const;
-  void write_block(std::size_t indent, bool dense, std::string& out) const;
-  void write_filled(std::string head, std::size_t indent, std::string& out) const;
 
   Kind kind_ = Kind::kScalar;
   bool lines_ = false;
   std::string text_;                                        // text of a scalar, as written
   std::vector<std::pair<std::string, YamlNode>> children_;  // items with their keys, as written
+  std::shared_ptr<const Made> made_;                        // the items of made() instead
 };
 
 }  // namespace pipesim::formats

@@ -8,6 +8,7 @@
 
 #include "formats/document/expression.hpp"
 #include "formats/document/settings.hpp"
+#include "formats/document/yaml_document.hpp"
 #include "models/graph/diagnostics.hpp"
 #include "models/graph/task_graph.hpp"
 #include "models/outside_text.hpp"
@@ -49,6 +50,11 @@ struct ReadOptions {
 /// in the n-th patch have file number n. After mistakes, returns nullopt; `diagnostics` lists all
 /// mistakes found. Mistakes in settings have no place.
 std::optional<Scenario> read_scenario(const std::string& text, const std::vector<Setting>& settings,
+                                      models::Diagnostics& diagnostics,
+                                      const ReadOptions& options = {});
+
+/// Reads the scenario in `document`, which YamlDocument::parse() could have returned.
+std::optional<Scenario> read_scenario(YamlDocument document, const std::vector<Setting>& settings,
                                       models::Diagnostics& diagnostics,
                                       const ReadOptions& options = {});
 

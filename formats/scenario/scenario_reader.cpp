@@ -645,10 +645,15 @@ std::optional<Scenario> read_scenario(const std::string& text, const std::vector
                                       Diagnostics& diagnostics, const ReadOptions& options) {
   std::optional<YamlDocument> document = YamlDocument::parse(text, diagnostics);
   if (!document) return std::nullopt;
+  return read_scenario(std::move(*document), settings, diagnostics, options);
+}
+
+std::optional<Scenario> read_scenario(YamlDocument document, const std::vector<Setting>& settings,
+                                      Diagnostics& diagnostics, const ReadOptions& options) {
   std::vector<GivenSetting> given;
-  if (!apply_patches(*document, options.patches, given, diagnostics)) return std::nullopt;
+  if (!apply_patches(document, options.patches, given, diagnostics)) return std::nullopt;
   for (const Setting& setting : settings) given.push_back({setting, {}});
-  return ScenarioReader(given, diagnostics, options, *document).run();
+  return ScenarioReader(given, diagnostics, options, document).run();
 }
 
 std::vector<Parameter> read_parameters_of(const std::string& text, Diagnostics& diagnostics) {

@@ -15,6 +15,11 @@ constexpr std::array<std::string_view, 17> kTopLevel = {
     "reading", "nccl",   "ranks",    "micro_batches", "groups",    "communicators",
     "streams", "actors", "programs", "faults",        "expect"};
 
+// The keys whose values have their own lines.
+const std::vector<std::string_view> kSections = {"rests_on", "undecided",     "params",
+                                                 "groups",   "communicators", "streams",
+                                                 "actors",   "programs",      "faults"};
+
 }  // namespace
 
 ScenarioMap& ScenarioMap::text(std::string_view key, std::string_view text) {
@@ -89,15 +94,18 @@ void ScenarioText::add_program(std::uint32_t rank, YamlNode steps) {
   add("programs", std::move(program));
 }
 
-std::string ScenarioText::take_text() {
+YamlNode ScenarioText::take_top() {
   YamlNode top = YamlNode::map();
   for (const std::string_view key : kTopLevel) {
     if (const auto section = sections_.find(key); section != sections_.end()) {
       top.add(key, std::move(section->second));
     }
   }
-  return top.document({"rests_on", "undecided", "params", "groups", "communicators", "streams",
-                       "actors", "programs", "faults"});
+  return top;
 }
+
+std::string ScenarioText::take_text() { return take_top().document(kSections); }
+
+std::optional<YamlDocument> ScenarioText::take_tree() { return take_top().tree(kSections); }
 
 }  // namespace pipesim::formats

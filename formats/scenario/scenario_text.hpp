@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "formats/document/yaml_document.hpp"
 #include "formats/document/yaml_writer.hpp"
 #include "models/graph/operation.hpp"
 #include "models/graph/rank_set.hpp"
@@ -79,7 +81,13 @@ class ScenarioText {
   /// large.
   std::string take_text();
 
+  /// Returns the document of take_text() without writing the text, see YamlNode::tree(). Uses up
+  /// the sections.
+  std::optional<YamlDocument> take_tree();
+
  private:
+  YamlNode take_top();
+
   std::map<std::string_view, YamlNode> sections_;
 };
 
