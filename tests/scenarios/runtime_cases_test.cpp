@@ -289,7 +289,10 @@ TEST_CASE("runtimes: keys of the store", "[scenarios][cases]") {
       {"r0: set k; r1: get k", kGlooOk},
       {"r0: set k1; r1: get k2", kGlooHangs},
       // A barrier of the store adds to a counter, and waits until all ranks have added.
-      {"r0-2: set b, get b", kGlooOk},
+      {"r0-2: set b, get b:3", kGlooOk},
+      {"r0-1: set b, get b:3; r2: host a", kGlooHangs},
+      // A rank that comes again counts twice, and lets the others pass.
+      {"r0: set b, set b, get b:3; r1: set b, get b:3; r2: host a", kGlooOk},
       {"r0: get k, set j; r1: get j, set k", kGlooHangs},
       {"r0: set j, get k; r1: get j, set k", kGlooOk},
       // One client makes one call at a time, so a set of another thread waits for a get.

@@ -15,6 +15,7 @@
 //   sync                  the host waits for the device
 //   abort x, shrink x y   other words: the key of a step and its value; `into` of a shrink
 //   abort x+y             a list of values
+//   get k:3               `times` of a get
 #pragma once
 
 #include <cstdlib>
@@ -108,6 +109,9 @@ class Shorthand {
     if (const std::size_t second = value.find(' '); second != std::string::npos) {
       return "{" + word + ": " + value.substr(0, second) + ", into: " + value.substr(second + 1) +
              "}";
+    }
+    if (const std::size_t times = value.find(':'); times != std::string::npos) {
+      value.replace(times, 1, ", times: ");
     }
     if (value.find('+') == std::string::npos) return "{" + word + ": " + value + "}";
     while (value.find('+') != std::string::npos) value.replace(value.find('+'), 1, ", ");
