@@ -75,10 +75,14 @@ class Job:
         self._program = program
         self._status = {}
         self._pids = []
+        self._store = None  # process of the store
         self._computed = False
 
     def start(self):
         port = free_port()
+        self._store = os.fork()
+        if self._store == 0:
+            _serve_store(port, self.ranks)
         for rank in range(self.ranks):
             pid = os.fork()
             if pid == 0:
@@ -91,6 +95,7 @@ class Job:
             RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(self.ranks),
             LOCAL_WORLD_SIZE=str(self.ranks), GROUP_RANK="0", MASTER_ADDR="127.0.0.1",
             MASTER_PORT=str(port), GLOO_SOCKET_IFNAME="lo", TORCHELASTIC_RUN_ID="real",
+            TORCHELASTIC_USE_AGENT_STORE="True", TORCHELASTIC_RESTART_COUNT="0",
             USE_LIBUV="0",  # Debian's torch 2.6 lacks libuv
         )  # fmt: skip
         log = os.open(self.folder / f"{rank}.log", os.O_CREAT | os.O_WRONLY)
@@ -130,6 +135,8 @@ class Job:
                 continue
             if self._status[rank] != 0 or "Exception in thread" in log:
                 errors[rank] = (log.splitlines() or [""])[-1]
+        os.kill(self._store, signal.SIGKILL)
+        os.waitpid(self._store, 0)
         return Outcome(self._status, stuck, errors)
 
     def _stuck_line(self, rank):
@@ -140,6 +147,20 @@ class Job:
             before, stack = stack, (self.folder / f"{rank}.stack").read_text()
         found = re.search(rf'{re.escape(self._program)}", line (\d+)', stack)
         return int(found[1]) if found else None
+
+
+def _serve_store(port, ranks):
+    """Runs the job's store in a process of its own, as torchrun's agent does: the store outlives
+    rank 0. Never returns."""
+    from torch.distributed import TCPStore
+
+    test = os.getppid()
+    has_libuv = "use_libuv" in (TCPStore.__init__.__doc__ or "")
+    options = {"use_libuv": False} if has_libuv else {}
+    store = TCPStore("127.0.0.1", port, ranks, True, wait_for_workers=False, **options)
+    while store and os.getppid() == test:
+        time.sleep(1)
+    os._exit(0)
 
 
 def _main_thread(pid):
