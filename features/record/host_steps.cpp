@@ -296,7 +296,7 @@ class RankSteps {
   std::unordered_map<std::size_t, std::size_t> last_use_;
   std::vector<Signal> signals_;
   NumberTable<Index> works_;  // signals of pending works
-  // (signal, stream that waits for it), for signals with pending works
+  // (signal, stream that waits for it; kNotSaid: the host), for signals with pending works
   std::set<std::pair<std::uint32_t, std::uint32_t>> waited_;
   // [event]: its signal, and the entry that records the event.
   std::unordered_map<std::uint32_t, std::pair<Signal, std::size_t>> events_;
@@ -514,11 +514,12 @@ HostCall RankSteps::call_of(const RecordEntry& from, bool batched) {
     call.sized = true;
     call.type = "barrier";
   }
-  if (!nccl(from) && programs_.channels.sums_differ(from)) {
+  const bool of_gloo = !nccl(from) && is_collective(from.operation);
+  if (of_gloo && programs_.channels.sums_differ(from)) {
     // gloo's reduce_scatter is an all_reduce of its whole input.
     call.operation = Operation::kAllReduce;
   }
-  const std::int64_t filled = nccl(from) ? -1 : programs_.channels.bytes_of_root(from);
+  const std::int64_t filled = of_gloo ? programs_.channels.bytes_of_root(from) : -1;
   if (filled >= 0 && filled != from.bytes) {
     // The call completes like a call of the root's size. Distinct types make the run report the
     // mismatch.
@@ -686,7 +687,7 @@ void RankSteps::add_work_wait(std::int64_t work, const RecordEntry& from, std::s
     made.stream = programs_.channels.all()[own].name;
     if (made.channel != own) add(std::move(made));
     // The works of a batch share an event, so the stream waits for it only once.
-  } else if (waited_.emplace(number, from.stream).second) {
+  } else if (waited_.emplace(number, from.blocks_host ? kNotSaid : from.stream).second) {
     const bool on_host = programs_.channels.all()[signal.channel].on_host;
     add_signal(on_host || from.blocks_host ? StepKind::kAwait : StepKind::kWait, signal, from);
   }

@@ -734,6 +734,7 @@ void RankReader::read_wait(Fields& fields, RecordEntry& entry) {
   entry.amounts = fields.integers(head, kMaxInteger);
   if (entry.kind == EntryKind::kWait) {
     entry.at_exit = fields.truth("exit");
+    entry.blocks_host = fields.truth("blocking");
     entry.timed_out = fields.truth("timed_out");
   } else if (entry.kind == EntryKind::kPoll) {
     entry.never = fields.truth("never");

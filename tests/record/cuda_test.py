@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import unittest
+import unittest.mock
 
 import with_torch  # noqa: F401  isort: skip
 
@@ -117,6 +118,70 @@ class Cuda(unittest.TestCase):
         self.finishes(job)
 
     @needs_dtensor
+    # In NCCL's reading `cold`, or by streams, the peer makes the call only after the loop.
+    def test_loops_that_poll_are_waits(self):
+        def loops(how, work, event, store):
+            if how == "is_completed":
+                while not work.is_completed():
+                    pass
+            elif how == "query":
+                while True:
+                    if event.query():
+                        break
+            elif how == "counts":
+                count = 0
+                while not event.query() and count < 10:
+                    count += 1
+            elif how == "check":
+                while not store.check(["k"]):
+                    pass
+            elif how == "compare_set":
+                while store.compare_set("k", "", "") != b"1":
+                    pass
+
+        def job(how):
+            dist.init_process_group("nccl")
+            rank, store = dist.get_rank(), dist.distributed_c10d._get_default_store()
+            t, u = torch.ones(1, device="cuda"), torch.ones(1, device="cuda")
+            if how in ("check", "compare_set", "no loop"):
+                if rank == 0:
+                    dist.send(t, 1)
+                    store.set("k", "1")
+                else:
+                    if how == "no loop" and not store.check(["k"]):
+                        return
+                    loops(how, None, None, store)
+                    dist.recv(t, 0)
+                return
+            dist.all_reduce(u)
+            for each in (t, u):
+                dist.send(each, 1) if rank == 0 else dist.recv(each, 0)
+            torch.cuda.synchronize()
+            if rank == 0:
+                with torch.cuda.stream(torch.cuda.Stream()):
+                    work = dist.all_reduce(t, async_op=True)
+                    work.wait()
+                    event = torch.cuda.current_stream().record_event()
+                loops(how, work, event, store)
+                dist.send(u, 1)
+            else:
+                dist.recv(u, 0)
+                dist.all_reduce(t)
+
+        for how in ("is_completed", "query", "check", "compare_set"):
+            with self.subTest(how):
+                report = record(lambda how=how: job(how), ranks=2, device="cuda").check()
+                self.assertEqual(report.answer, "hang certain", report.text)
+        with unittest.mock.patch.dict(os.environ, TORCH_NCCL_BLOCKING_WAIT="1"):
+            report = record(lambda: job("nothing more"), ranks=2, device="cuda").check()
+        self.assertEqual(report.answer, "hang certain", report.text)
+        self.assertIn("Ranks 0 and 1 wait for each other", report.text)
+        # Without a loop, or with a count, the host goes on.
+        for how in ("counts", "no loop"):
+            with self.subTest(how):
+                report = record(lambda how=how: job(how), ranks=2, device="cuda").check()
+                self.assertTrue(report.proved, report.text)
+
     def test_fsdp2_and_tensor_parallelism(self):
         def job():
             from torch.distributed.device_mesh import init_device_mesh

@@ -5,10 +5,12 @@
 Needs torch, for this interpreter or for /usr/bin/python3.
 """
 
+import threading
 import unittest
 
 from recordings import PROGRAMS, in_fork, line_of  # isort: skip
 
+import torch.distributed as dist
 from pipesim import record
 
 
@@ -42,6 +44,22 @@ class Failures(unittest.TestCase):
         self.assertIn("waits in barrier #1 on the world group", text)
         self.assertIn(line_of("ends.py", "dist.barrier()  #"), text)
         self.assertNotIn("HANG", text)
+
+    def test_an_exception_of_a_thread_is_named(self):
+        def job():
+            dist.init_process_group("gloo")
+            names = ("loader", "saver") if dist.get_rank() else ("loader",)
+            for name in names:
+                thread = threading.Thread(target=int, args=("no number",), name=name)
+                thread.start()
+                thread.join()
+            dist.barrier()
+
+        report = record(job, ranks=2).check()
+        self.assertTrue(report.proved, report.text)
+        text = " ".join(report.text.split())
+        for thread in ("rank 0: thread 'loader'", "rank 1: thread 'loader'", "thread 'saver'"):
+            self.assertIn(f"{thread} ended with ValueError: invalid literal", text)
 
     def test_an_exit_status_is_named(self):
         self.assertIn("FAILED: rank 1 exited with status 3; ranks 0 and 2 wait", ends("exit").text)

@@ -2,7 +2,7 @@
 
 A program begins with matching calls: all participants make each call, in one order. Some calls are
 asynchronous; their Works are waited for at once, later or twice, polled or dropped. Some calls run
-in threads, some of them under a lock, and ranks pause. In most programs, one rank then deviates. A
+in threads, some of them under a lock or after an item of a queue, and ranks pause. In most programs, one rank then deviates. A
 program has no expected outcome: real gloo decides.
 """
 
@@ -10,13 +10,16 @@ import random
 import re
 
 HEADER = """\
-import sys, threading, time
+import queue, sys, threading, time
 import torch, torch.distributed as dist
 dist.init_process_group("gloo")
 rank, n = dist.get_rank(), dist.get_world_size()
 def ones(size=4): return torch.ones(size)
 store = dist.distributed_c10d._get_default_store()
 lock = threading.Lock()
+items = queue.Queue()
+def check(key):
+    while not store.check([key]): time.sleep(0.01)
 def count(key, all):
     store.add(key, 1)
     while store.add(key, 0) < all: time.sleep(0.01)
@@ -51,7 +54,7 @@ class Generator:
         self.programs = [[] for _ in range(self.ranks)]
         # Each program uses few of these features; otherwise, nearly all programs would hang.
         kinds = ["wait", "wait", "keep", "drop", "poll", "twice", "future", "zero", "any", "larger",
-                 "store", "locks", "destroy"]  # fmt: skip
+                 "store", "locks", "queue", "destroy"]  # fmt: skip
         self.features = {kind for kind in kinds if self.random.random() < 0.3}
 
     def text(self):
@@ -156,17 +159,21 @@ class Generator:
 
     def _add_store_calls(self):
         key = f"key{self.random.randrange(3)}"
-        kind = self.random.choice(["get", "get", "wait", "count"])
+        kind = self.random.choice(["get", "get", "wait", "check", "count", "barrier"])
         members = self.groups[self.random.randrange(len(self.groups))]
         if kind == "count":
             for rank in members:
                 self._append(rank, Call(f"count('{key}s', {len(members)})", "store"))
             return
+        if kind == "barrier":
+            for rank in members:
+                self._append(rank, Call(f"store.barrier('{key}b', {len(members)})", "store"))
+            return
         source, *others = self.random.sample(members, self.random.randint(2, len(members)))
         self._append(source, Call(f"store.set('{key}', '1')", "store"))
-        waits = f"wait(['{key}'])" if kind == "wait" else f"get('{key}')"
+        waits = {"get": f"store.get('{key}')", "wait": f"store.wait(['{key}'])"}
         for rank in others:
-            self._append(rank, Call(f"store.{waits}", "store"))
+            self._append(rank, Call(waits.get(kind, f"check('{key}')"), "store"))
 
     def _work(self, kind):
         """Returns a random use of a Work; "" (a synchronous call) for most calls."""
@@ -213,9 +220,21 @@ class Generator:
                 first = self.random.randrange(len(calls))
                 for call in calls[first : first + self.random.randint(1, 2)]:
                     call.thread = number
+        for calls in self.programs * ("queue" in self.features):
+            self._add_items(calls, number)
         for calls in self.programs * ("locks" in self.features):
             for call in calls:
                 call.locked = call.locked or self.random.random() < 0.3
+
+    def _add_items(self, calls, number):
+        """Lets a thread take an item of a queue before a call; the main thread puts one."""
+        inside = [call for call in calls if call.thread == number]
+        if inside and self.random.random() < 0.7:
+            taken = Call("items.get()", "store")
+            taken.thread = number
+            calls.insert(calls.index(self.random.choice(inside)), taken)
+            outside = [at for at, call in enumerate(calls) if not call.thread]
+            calls.insert(self.random.choice([*outside, len(calls)]), Call("items.put(1)", "store"))
 
     # Deviations of one rank
 

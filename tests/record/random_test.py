@@ -38,10 +38,13 @@ def answer_of(path, ranks):
         return "no answer", str(error)
 
 
-def fault_of(outcome, answer):
+def fault_of(outcome, answer, report):
     """Returns the fault of an answer in words, or "" if the answer fits gloo's outcome."""
     if answer == "no answer":
         return "no answer"
+    if outcome.verdict == "error" and not any(outcome.status.values()):
+        # An exception ended a thread. The job did not hang and exited with 0.
+        return "" if "' ended with " in report or answer != "proved" else "silent exception"
     # The answer "mismatch" means that nothing hangs, so it is wrong for a hang.
     proofs = ("proved", "mismatch") if outcome.verdict == "hang" else ("proved",)
     if outcome.verdict != "complete" and answer in proofs:
@@ -78,9 +81,10 @@ def main():
             (folder / "program.py").write_text(generator.text())
             run = real_gloo.script(folder / "program.py")
             jobs[seed] = real_gloo.Job(folder, generator.ranks, run)
-        for (seed, job), outcome in zip(jobs.items(), real_gloo.run_jobs(list(jobs.values()))):
+        outcomes = real_gloo.run_jobs(list(jobs.values()), quick_end=newest)
+        for (seed, job), outcome in zip(jobs.items(), outcomes):
             answer, report = answer_of(job.folder / "program.py", job.ranks)
-            fault = fault_of(outcome, answer)
+            fault = fault_of(outcome, answer, report)
             failed += bool(fault)
             counts[f"{outcome.verdict}: {answer}"] += 1
             if fault or chosen:

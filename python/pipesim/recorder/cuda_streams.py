@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any, Optional, Union
 
 import torch
 
-from pipesim.recorder import values
+from pipesim.recorder import polls, values
 from pipesim.recorder.rank_file import Entry
 from pipesim.recorder.rank_recorder import RankRecorder
 
@@ -47,6 +48,8 @@ class Stream:
 
     def query(self) -> bool:
         self._cuda.recorder.note("polls", "query() of a stream may decide what is called next")
+        if polls.is_wait(sys._getframe(1)):
+            self.synchronize()
         return True
 
     def __enter__(self) -> Stream:
@@ -80,6 +83,8 @@ class Event:
 
     def query(self) -> bool:
         self._cuda.recorder.note("polls", "query() of an event may decide what is called next")
+        if polls.is_wait(sys._getframe(1)):
+            self.synchronize()
         return True
 
     def elapsed_time(self, _: Event) -> float:

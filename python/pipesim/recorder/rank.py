@@ -10,6 +10,7 @@ import random
 import runpy
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
@@ -105,6 +106,7 @@ def run_rank(
     patches.install(recorder)
     free.install(recorder.free)
     _watch_for_nccl(recorder)
+    _watch_for_failed_threads(recorder)
     if settings.device == "cuda":
         from pipesim.recorder import cuda
 
@@ -176,6 +178,20 @@ def _watch_for_nccl(recorder: RankRecorder) -> None:
         recorder.note("other", f"the script loads {name}: what it calls past torch is not recorded")
 
     sys.addaudithook(hook)
+
+
+def _watch_for_failed_threads(recorder: RankRecorder) -> None:
+    """Adds a note if an exception ends a thread: its process goes on, and can exit with 0."""
+    shown = threading.excepthook
+
+    def hook(args: threading.ExceptHookArgs) -> None:
+        shown(args)
+        if args.thread is not None and not issubclass(args.exc_type, SystemExit):
+            text = _one_line("".join(traceback.format_exception_only(args.exc_type, args.exc_value)))
+            name = args.thread.name
+            recorder.note("other", f"rank {recorder.rank}: thread '{name}' ended with {text}")
+
+    threading.excepthook = hook
 
 
 class _Prefixed(io.TextIOBase):

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, NoReturn, Optional
 import torch
 
 from pipesim.recorder import messages as m
-from pipesim.recorder import locks, threads, values
+from pipesim.recorder import locks, polls, threads, values
 from pipesim.recorder.free import FreeAnswers, failures
 from pipesim.recorder.made_up import MadeUp
 from pipesim.recorder.of_thread import OfThread
@@ -181,10 +181,12 @@ class RankRecorder:
             return self.file.add(entry, place, hold)
 
     def note(self, kind: str, text: str) -> None:
-        """Adds a note: something that the verdict rests on. Each kind is added only once."""
-        if kind not in self._noted:
+        """Adds a note: something that the verdict rests on. Each kind is added only once, and
+        `other` once for each text."""
+        known = text if kind == "other" else kind
+        if known not in self._noted:
             with self.turn():
-                self._noted.add(kind)
+                self._noted.add(known)
                 self.file.add({"note": kind, "text": text}, self.place())
 
     @contextlib.contextmanager
@@ -496,18 +498,26 @@ class RankRecorder:
             and _has_no_future(asked)
             and (pending is not None or not asked.is_message)
         )
-        if asked is None or not (never or pending is not None):
+        if asked is None:
             return True
-        with self.turn():
-            if not never:
-                self.note("polls", "is_completed() may decide what is called next")
-            if not self._is_last({"poll": asked.work, "never": never}):  # one entry per loop
-                self.add({"poll": asked.work, "never": never})
-        if self.settings.values == "own":
-            return not never
-        forever = self.spins.in_same_state(caller)
-        about = f"is_completed() of {asked.entry['call']} #{asked.entry['n']}"
-        return bool(self._ask(m.Poll(None if never else asked.call, forever, about)).value)
+        done = True
+        if never or pending is not None:
+            with self.turn():
+                if not never:
+                    self.note("polls", "is_completed() may decide what is called next")
+                if not self._is_last({"poll": asked.work, "never": never}):  # one entry per loop
+                    self.add({"poll": asked.work, "never": never})
+            done = not never
+            if self.settings.values != "own":
+                forever = self.spins.in_same_state(caller)
+                about = f"is_completed() of {asked.entry['call']} #{asked.entry['n']}"
+                poll = m.Poll(None if never else asked.call, forever, about)
+                done = bool(self._ask(poll).value)
+        if done and not asked.polled and polls.is_wait(caller):
+            asked.polled = True
+            with self.turn():
+                self.add({"wait": asked.work, "blocking": True})
+        return done
 
     def _is_last(self, entry: Entry) -> bool:
         """Whether the last entry equals `entry`, and has the current place and thread."""
@@ -599,7 +609,9 @@ class RankRecorder:
         if not calls:
             return
         works = [pending.work for pending in calls]
-        with self._open_entry({"wait": works if len(works) > 1 else works[0]}) as entry:
+        blocking = any(pending.entry.get("blocking") for pending in calls)
+        waited = works if len(works) > 1 else works[0]
+        with self._open_entry({"wait": waited, "blocking": blocking}) as entry:
             for pending in calls:
                 if not self._settle(pending, seconds):
                     entry["timed_out"] = True

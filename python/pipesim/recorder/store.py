@@ -15,7 +15,7 @@ from typing import Any, Optional, Union
 import torch
 import torch.distributed as dist
 
-from pipesim.recorder import locks
+from pipesim.recorder import locks, polls
 from pipesim.recorder import messages as m
 from pipesim.recorder.places import is_result_used, is_users
 from pipesim.recorder.rank_recorder import RankRecorder
@@ -76,13 +76,21 @@ class RecordingStore(dist.Store):
         return int(self._call(m.StoreCall("add", (key,), amount=amount), sys._getframe(1)))
 
     def check(self, keys: Sequence[str]) -> bool:
-        return bool(self._call(m.StoreCall("check", tuple(keys)), sys._getframe(1)))
+        caller = sys._getframe(1)
+        are_set = bool(self._call(m.StoreCall("check", tuple(keys)), caller))
+        if are_set:
+            self._note_wait(tuple(keys), caller)
+        return are_set
 
     def compare_set(self, key: str, expected: Value, value: Value) -> bytes:
         if is_users(sys._getframe(1)) and not _has_libuv():
             self._recorder.note("other", _NO_LIBUV)
+        caller = sys._getframe(1)
         call = m.StoreCall("compare_set", (key,), _bytes(value), _bytes(expected))
-        return bytes(self._call(call, sys._getframe(1)))
+        found = bytes(self._call(call, caller))
+        if found not in (_bytes(value), _bytes(expected)):
+            self._note_wait((key,), caller)
+        return found
 
     def delete_key(self, key: str) -> bool:
         caller = sys._getframe(1)
@@ -209,6 +217,11 @@ class RecordingStore(dist.Store):
         answer."""
         if self._note_answer(call, caller):
             self._recorder.note("store_order", "the store says which rank comes first")
+
+    def _note_wait(self, keys: tuple[str, ...], caller: FrameType) -> None:
+        """Records that the rank has waited for the keys, if a loop has polled them."""
+        if is_users(caller) and polls.is_wait(caller):
+            self._recorder.add({"store": "wait", "keys": list(keys)})
 
     def _note_answer(self, call: m.StoreCall, caller: FrameType) -> bool:
         """Notes a free answer, if the script uses it. Returns whether it does."""

@@ -48,6 +48,7 @@ class Pending:
     gloo: bool = False  # the Work follows gloo's rules
     error: str = ""  # text of the error that the wait raises once the call is done
     native: bool = False  # the call comes from C++, which waits for the future
+    polled: bool = False  # a loop has waited for it by is_completed()
     future_taken: bool = False
     handle: Any = None  # the Work: this reference keeps it alive until the wait
 

@@ -168,6 +168,17 @@ TEST_CASE("gloo matches collectives by their number", "[formats][gloo_rules]") {
   CHECK(completes({Rank().collective("all_reduce"), Rank().collective("reduce_scatter")}));
 }
 
+TEST_CASE("messages have the numbers of collectives, and none of their rules",
+          "[formats][gloo_rules]") {
+  CHECK(completes(
+      {Rank().collective("all_reduce").send(1), Rank().collective("reduce_scatter").recv(0)}));
+  // The broadcast ends although its ranks pass 400 and 800 bytes; the message fits.
+  const auto broadcast = [](std::size_t bytes) { return Rank().collective("broadcast", 0, bytes); };
+  CHECK(answer({broadcast(400).send(1, 100), broadcast(800).recv(0, 100)}) ==
+        sim::Answer::kMismatch);
+  CHECK(hangs({broadcast(400).send(1, 600), broadcast(800).recv(0, 500)}));
+}
+
 TEST_CASE("a rank that skips a number never joins that collective", "[formats][gloo_rules]") {
   const auto reduce = [](Rank rank) { return rank.collective("all_reduce"); };
   CHECK(completes({reduce(Rank().skip()), reduce(Rank().skip())}));
