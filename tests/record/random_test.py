@@ -80,7 +80,7 @@ def main():
             generator = Generator(seed, newest)
             (folder / "program.py").write_text(generator.text())
             run = real_gloo.script(folder / "program.py")
-            jobs[seed] = real_gloo.Job(folder, generator.ranks, run)
+            jobs[seed] = real_gloo.Job(folder, generator.ranks, run, agent=True)
         outcomes = real_gloo.run_jobs(list(jobs.values()), quick_end=newest)
         for (seed, job), outcome in zip(jobs.items(), outcomes):
             answer, report = answer_of(job.folder / "program.py", job.ranks)

@@ -66,23 +66,26 @@ class Outcome:
 
 
 class Job:
-    """A job. `run` is called in each forked process, in the environment of torchrun."""
+    """A job. `run` is called in each forked process, in the environment of torchrun. The store is
+    in rank 0 or, with `agent`, in a process of its own, where it outlives rank 0."""
 
-    def __init__(self, folder, ranks, run, program="program.py"):
+    def __init__(self, folder, ranks, run, program="program.py", agent=False):
         self.folder = pathlib.Path(folder)
         self.ranks = ranks
         self._run = run
         self._program = program
         self._status = {}
         self._pids = []
+        self._agent = agent
         self._store = None  # process of the store
         self._computed = False
 
     def start(self):
         port = free_port()
-        self._store = os.fork()
-        if self._store == 0:
-            _serve_store(port, self.ranks)
+        if self._agent:
+            self._store = os.fork()
+            if self._store == 0:
+                _serve_store(port, self.ranks)
         for rank in range(self.ranks):
             pid = os.fork()
             if pid == 0:
@@ -95,7 +98,7 @@ class Job:
             RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(self.ranks),
             LOCAL_WORLD_SIZE=str(self.ranks), GROUP_RANK="0", MASTER_ADDR="127.0.0.1",
             MASTER_PORT=str(port), GLOO_SOCKET_IFNAME="lo", TORCHELASTIC_RUN_ID="real",
-            TORCHELASTIC_USE_AGENT_STORE="True", TORCHELASTIC_RESTART_COUNT="0",
+            TORCHELASTIC_USE_AGENT_STORE=str(self._agent), TORCHELASTIC_RESTART_COUNT="0",
             USE_LIBUV="0",  # Debian's torch 2.6 lacks libuv
         )  # fmt: skip
         log = os.open(self.folder / f"{rank}.log", os.O_CREAT | os.O_WRONLY)
@@ -135,8 +138,9 @@ class Job:
                 continue
             if self._status[rank] != 0 or "Exception in thread" in log:
                 errors[rank] = (log.splitlines() or [""])[-1]
-        os.kill(self._store, signal.SIGKILL)
-        os.waitpid(self._store, 0)
+        if self._store is not None:
+            os.kill(self._store, signal.SIGKILL)
+            os.waitpid(self._store, 0)
         return Outcome(self._status, stuck, errors)
 
     def _stuck_line(self, rank):
@@ -150,8 +154,7 @@ class Job:
 
 
 def _serve_store(port, ranks):
-    """Runs the job's store in a process of its own, as torchrun's agent does: the store outlives
-    rank 0. Never returns."""
+    """Runs the job's store in this process, as torchrun's agent does. Never returns."""
     from torch.distributed import TCPStore
 
     test = os.getppid()

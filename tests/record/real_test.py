@@ -779,7 +779,7 @@ def job_of(name, folder, pace=1):
         time.sleep = lambda seconds: sleep(seconds * pace)
         run()
 
-    return Job(folder, *(ranks or [2]), run_at_pace)
+    return Job(folder, *(ranks or [2]), run_at_pace, agent=True)
 
 
 def main():
