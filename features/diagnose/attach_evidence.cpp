@@ -127,9 +127,7 @@ RankEvidence RankNotes::run(bool any_waits) {
         last.clear();
     }
   }
-  const bool waits =
-      own_.end.kind == RecordEnd::Kind::kCut && own_.end.cut == RecordEnd::Cut::kQuiescent;
-  if (waits) {
+  if (ends_in_call(own_)) {
     for (const std::size_t call : last) set(call, CallState::kStarted);
   }
   add_end(any_waits);

@@ -331,8 +331,7 @@ bool JobComparison::differs(const Stretch* recorded, const Stretch& made, RankPl
 
 // Describes where the rank is, after calls that the record has too.
 void JobComparison::stand(const Stretch* recorded, const Stretch& made, RankPlace& place) const {
-  const RecordEnd& end = job_.ranks[place.rank].end;
-  const bool waits = end.kind == RecordEnd::Kind::kCut && end.cut == RecordEnd::Cut::kQuiescent;
+  const bool waits = ends_in_call(job_.ranks[place.rank]);
   const std::size_t next = made.calls.size();
   const bool has_next = recorded != nullptr && next < recorded->calls.size();
   if (place.call.empty()) place.call = "nothing";

@@ -832,7 +832,7 @@ void RankSteps::add_end() {
     made.number = killed ? kKilledStatus : own_.end.code;
     made.place = own_.end.place;
     add(std::move(made));
-  } else if (own_.end.kind == RecordEnd::Kind::kCut && own_.end.cut == RecordEnd::Cut::kQuiescent) {
+  } else if (ends_in_call(own_)) {
     // Blocks the rank here in any interleaving, because the recorded rank did not continue.
     HostStep made;
     made.kind = StepKind::kGet;

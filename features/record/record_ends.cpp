@@ -108,9 +108,14 @@ std::set<std::int64_t> waited_works(const RankRecord& rank) {
 
 }  // namespace
 
+bool ends_in_call(const RankRecord& rank) {
+  return rank.end.kind == RecordEnd::Kind::kCut && rank.end.cut == RecordEnd::Cut::kQuiescent;
+}
+
 bool stands_still(const RankRecord& rank) {
-  return rank.end.kind == RecordEnd::Kind::kCut &&
-         (rank.end.cut == RecordEnd::Cut::kQuiescent || rank.end.cut == RecordEnd::Cut::kOutside);
+  const bool is_outside =
+      rank.end.kind == RecordEnd::Kind::kCut && rank.end.cut == RecordEnd::Cut::kOutside;
+  return is_outside || ends_in_call(rank);
 }
 
 bool is_cut_short(const RankRecord& rank) {

@@ -13,6 +13,9 @@ namespace pipesim::models {
 /// Whether the record of a rank was cut: it ends although the rank could have continued.
 bool is_cut_short(const RankRecord& rank);
 
+/// Whether the record ends inside a call, in which the rank waited.
+bool ends_in_call(const RankRecord& rank);
+
 /// Whether the rank made no further call because it was blocked or outside torch.distributed.
 bool stands_still(const RankRecord& rank);
 
