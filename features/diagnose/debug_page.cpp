@@ -10,17 +10,19 @@
 namespace pipesim::formats {
 namespace {
 
+constexpr std::string_view kTitle = "<h2>";
 constexpr std::string_view kHeading = "<h2>Rank ";
 constexpr std::string_view kRankHeading = "=== Rank ";
 constexpr std::string_view kFailed = "<p>Failed to fetch";
 
 // Replaces HTML entities.
 std::string without_entities(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, char>, 6> kEntities = {{{"&lt;", '<'},
+  constexpr std::array<std::pair<std::string_view, char>, 7> kEntities = {{{"&lt;", '<'},
                                                                            {"&gt;", '>'},
                                                                            {"&amp;", '&'},
                                                                            {"&quot;", '"'},
                                                                            {"&#34;", '"'},
+                                                                           {"&#x27;", '\''},
                                                                            {"&#39;", '\''}}};
   std::string result;
   while (!text.empty()) {
@@ -39,11 +41,27 @@ std::string_view without(std::string_view line, std::string_view tag) {
   return line;
 }
 
+// Returns the cells of a row of a table, with blanks between them.
+std::string cells_text(std::string_view row) {
+  std::string result;
+  for (std::size_t cell = row.find("<td"); cell != std::string_view::npos; cell = row.find("<td")) {
+    const std::size_t begin = row.find('>', cell);
+    if (begin == std::string_view::npos) break;
+    row.remove_prefix(begin + 1);
+    result += without_entities(row.substr(0, row.find("</td>"))) + "  ";
+  }
+  return result;
+}
+
 }  // namespace
 
 bool is_debug_page(std::string_view text) {
-  return text.find("<pre>") != std::string_view::npos &&
-         text.find(kHeading) != std::string_view::npos;
+  return has_trace_tables(text) || (text.find("<pre>") != std::string_view::npos &&
+                                    text.find(kHeading) != std::string_view::npos);
+}
+
+bool has_trace_tables(std::string_view text) {
+  return text.find("<h2>Memberships</h2>") != std::string_view::npos;
 }
 
 std::string debug_page_text(std::string_view page) {
@@ -58,6 +76,10 @@ std::string debug_page_text(std::string_view page) {
       const std::size_t close = std::min(text.find("</h2>"), text.size());
       result += kRankHeading;
       result += without_entities(text.substr(kHeading.size(), close - kHeading.size())) + " ===";
+    } else if (!within && text.starts_with(kTitle)) {
+      result += "--- " + std::string(word_after(text, kTitle, "<")) + " ---";
+    } else if (!within && text.starts_with("<tr>")) {
+      result += cells_text(text);
     } else if (!within && text.starts_with("<pre>")) {
       within = true;
       line = without(line, "<pre>");

@@ -1,5 +1,5 @@
-// Saved pages of torch.distributed's debug server: /stacks, /pyspy_dump, /fr_trace_json. A page has
-// the answer of each rank below a heading.
+// Saved pages of torch.distributed's debug server: /stacks, /pyspy_dump and /fr_trace_json have the
+// answer of each rank below a heading; /fr_trace has the tables of torchfrtrace.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,9 @@ namespace pipesim::formats {
 
 /// Whether `text` is a saved page of the debug server, or the beginning of one.
 bool is_debug_page(std::string_view text);
+
+/// Whether the page has the tables of /fr_trace.
+bool has_trace_tables(std::string_view text);
 
 /// Returns the page in the form that the debug server dumps to a file: without HTML, and with
 /// headings `=== Rank 3: ADDRESS ===`. Line numbers do not change.

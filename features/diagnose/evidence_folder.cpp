@@ -19,6 +19,7 @@
 #include "features/diagnose/evidence_merge.hpp"
 #include "features/diagnose/launch_log_reader.hpp"
 #include "features/diagnose/log_stacks.hpp"
+#include "features/diagnose/ras_reader.hpp"
 #include "features/diagnose/stack_evidence.hpp"
 #include "features/record/record_reader.hpp"
 
@@ -70,11 +71,16 @@ Paths all_files(const Paths& paths) {
   return files;
 }
 
-// Whether a log has stacks of known ranks.
-bool has_stacks(const std::string& path) {
+// Adds a log to the lists of logs with stacks of known ranks and with reports of RAS.
+void add_log(const std::string& path, SortedEvidence& sorted) {
   std::istringstream no_input;
   const std::string text = read_file(path, no_input, formats::kMaxLogBytes);
-  return formats::has_log_stacks(text) && !formats::stacks_in_log(text, path).empty();
+  if (formats::has_log_stacks(text) && !formats::stacks_in_log(text, path).empty()) {
+    sorted.logs_with_stacks.push_back(path);
+  }
+  if (text.size() <= formats::kMaxRasBytes && formats::has_ras_text(text)) {
+    sorted.logs_with_ras.push_back(path);
+  }
 }
 
 // Returns the format of a file, or nullptr. Reads only the beginning if it identifies a format of
@@ -135,7 +141,7 @@ SortedEvidence sort_evidence(const Paths& paths, const Console& console) {
     if (const EvidenceFormat* format = format_of(path)) {
       sorted.files[format].push_back(path);
       const bool is_log = format->shows == Shows::kCalls && format->name == "nccl-log";
-      if (is_log && has_stacks(path)) sorted.logs_with_stacks.push_back(path);
+      if (is_log) add_log(path, sorted);
     } else {
       ++others;
     }
@@ -144,6 +150,10 @@ SortedEvidence sort_evidence(const Paths& paths, const Console& console) {
     TextInput(shown_path(paths.front()), "", console)
         .fail(models::Code::kNoEvidence,
               "no evidence found here: no dump, log, stack, report of RAS or notes of attach");
+  }
+  // A report in a file of its own is newer.
+  if (!sorted.logs_with_ras.empty()) {
+    sorted.files.emplace(find_evidence_format("ras"), std::move(sorted.logs_with_ras));
   }
   if (others > 0) {
     sorted.notes.emplace_back(fmt::format(

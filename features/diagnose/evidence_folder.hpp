@@ -14,6 +14,7 @@ namespace pipesim::app {
 struct SortedEvidence {
   std::map<const EvidenceFormat*, std::vector<std::string>> files;  // in the order of the formats
   std::vector<std::string> logs_with_stacks;  // logs of a job, in which ranks print stacks
+  std::vector<std::string> logs_with_ras;     // logs that contain a report of RAS
   std::vector<models::OutsideText> notes;     // notes on files that are not evidence
 };
 

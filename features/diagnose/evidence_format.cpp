@@ -43,8 +43,9 @@ std::span<const EvidenceFormat> evidence_formats() {
   static const std::vector<EvidenceFormat> kFormats = {
       {.name = "flight-recorder",
        .about = "dumps of PyTorch's Flight Recorder, JSON or pickled: one file per rank, whose "
-                "name ends with the rank. Nothing in a pickle is executed",
-       .text_marks = {},
+                "name ends with the rank, or the table of 'torchfrtrace -j -v'. Nothing in a "
+                "pickle is executed",
+       .text_marks = {{"collective_seq_id | p2p_seq_id=", 1}, {"(input_sizes=[", 2}},
        .json_marks = {{"\"entries\"", 1}, {"\"version\"", 1}},
        .pickled = true,
        .large = true,
@@ -112,6 +113,8 @@ const EvidenceFormat* recognised_format(std::string_view text) {
   if (text.starts_with(formats::kAttachedMagic)) return find_evidence_format("attach");
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return nullptr;
+  if (text[first] == '<' && formats::has_trace_tables(text))
+    return find_evidence_format("nccl-log");
   if (text[first] == '<' && formats::is_debug_page(text)) {
     const std::vector<formats::DebugPagePart> parts = formats::debug_page_parts(text);
     return parts.empty() ? nullptr : recognised_format(parts.front().text);

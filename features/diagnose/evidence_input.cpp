@@ -28,6 +28,7 @@
 #include "features/diagnose/nccl_log_reader.hpp"
 #include "features/diagnose/ras_reader.hpp"
 #include "features/diagnose/stack_reader.hpp"
+#include "features/diagnose/trace_rows.hpp"
 #include "features/record/attached_file.hpp"
 #include "features/record/record_input.hpp"
 
@@ -139,9 +140,17 @@ DumpReading read_flight_recorder(const std::vector<std::string>& paths, const Jo
   };
   const auto read = [&](const EvidenceFile& file, const std::string& text,
                         models::Diagnostics& diagnostics) {
-    if (!formats::is_debug_page(text)) return take(file, file.rank, text, diagnostics);
+    const bool is_table = formats::has_trace_rows(text);
+    if (!is_table && !formats::is_debug_page(text)) {
+      return take(file, file.rank, text, diagnostics);
+    }
+    if (is_table && text.find("pg_name=") == std::string::npos) {
+      reading.notes.emplace_back(
+          "The table of 'torchfrtrace -j' names no groups; that of 'torchfrtrace -j -v' does");
+    }
     bool any = false;
-    for (const formats::DebugPagePart& part : formats::debug_page_parts(text)) {
+    for (const formats::DebugPagePart& part :
+         is_table ? formats::dumps_of_trace_rows(text) : formats::debug_page_parts(text)) {
       any = take(file, part.rank, part.text, diagnostics) || any;
     }
     return any;
@@ -171,7 +180,8 @@ DumpReading read_nccl_logs(const std::vector<std::string>& paths, const JobSoFar
                         fmt::format("a log can have at most {} MiB", formats::kMaxLogBytes >> 20));
       return false;
     }
-    return reader.read(text, diagnostics, shown_path(file.path));
+    return reader.read(formats::is_debug_page(text) ? formats::debug_page_text(text) : text,
+                       diagnostics, shown_path(file.path));
   };
   read_each(paths, any_file, formats::kMaxLogBytes, console, reading.notes, kNoEvidence, read);
   reading.evidence = reader.evidence();

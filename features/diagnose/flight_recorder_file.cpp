@@ -514,12 +514,15 @@ void Merger::add_gaps(const FlightRecorderDump& dump) {
   if (dump.of_gloo) {
     add_gap(evidence_, "dumps of gloo record no sends, no recvs and no monitored_barrier");
   }
-  const bool unnamed = std::any_of(dump.entries.begin(), dump.entries.end(),
-                                   [](const auto& entry) { return entry.group.empty(); });
-  if (unnamed) {
+  const auto unnamed = std::find_if(dump.entries.begin(), dump.entries.end(),
+                                    [](const auto& entry) { return entry.group.empty(); });
+  if (unnamed != dump.entries.end()) {
     add_gap(evidence_,
-            "with TORCH_DISTRIBUTED_DEBUG=DETAIL, dumps do not name groups, and record a call only "
-            "when all its ranks have come");
+            unnamed->group_id >= 0
+                ? "with TORCH_DISTRIBUTED_DEBUG=DETAIL, dumps do not name groups, and record a "
+                  "call only when all its ranks have come"
+                : "the table of 'torchfrtrace -j' names no groups; that of 'torchfrtrace -j -v' "
+                  "does");
   }
   std::map<std::string, bool> ends_over;  // whether the last call of each group is over
   for (const auto& entry : dump.entries) ends_over[own_group(entry)] = entry.over;

@@ -40,7 +40,8 @@ std::optional<std::uint32_t> ras_rank(std::optional<std::int64_t> number) {
 
 // ---------------------------------------------------------------------------------------------
 // Text: sections with headings. In the section of communicators, a line `#0-1 (HASH) STATUS` begins
-// the facts about a communicator.
+// the facts about a communicator. The report can be in the log of a job, whose other lines are
+// skipped.
 
 std::optional<std::int64_t> not_negative(std::optional<std::int64_t> number) {
   return number && *number >= 0 ? number : std::nullopt;
@@ -110,6 +111,7 @@ class RasText {
   bool known_ = false;                // whether any line of a report was found
   bool dead_ = false;                 // whether the following processes are dead
   std::vector<std::uint32_t> sizes_;  // sizes of communicators by group number
+  bool in_table_ = false;             // whether the line before belongs to a table
   std::uint32_t listed_ = 0;          // number of communicators in all groups
   RasCommunicator* at_ = nullptr;     // communicator that the current lines are about
   std::string op_;                    // operation of the current counts
@@ -118,7 +120,7 @@ class RasText {
 
 bool RasText::take_heading(std::string_view line) {
   constexpr std::string_view kCommunicators = "Communicators...";
-  const bool begins = line.starts_with("NCCL version ");
+  const bool begins = line.starts_with("NCCL version ") && has(line, " compiled with ");
   // Finishes the current report when the next one begins in the same file.
   if (begins || (line.starts_with(kCommunicators) && section_ > Section::kJob)) finish();
   if (begins || line.starts_with(kCommunicators)) known_ = true;
@@ -143,9 +145,15 @@ bool RasText::take_heading(std::string_view line) {
 // The fifth column of the communicators' table is the number of ranks in each: "0 1 4 8 32 32
 // RUNNING MISMATCH".
 bool RasText::take_table_row(std::string_view line) {
-  if (has(line, " ranks have ")) return false;
+  constexpr std::array<std::string_view, 4> kHeads = {"Nodes ", "(total) ", "Group ", "# "};
+  const bool is_head = std::any_of(kHeads.begin(), kHeads.end(),
+                                   [&](std::string_view head) { return line.starts_with(head); });
+  const bool is_in_table = std::exchange(in_table_, is_head) || is_head;
   const std::vector<std::string_view> cells = cells_of(line);
-  if (cells.empty() || line.front() < '0' || line.front() > '9') return false;
+  if (cells.empty() || line.front() < '0' || line.front() > '9') return is_head;
+  constexpr std::size_t kCells = 5;  // of each row, at least
+  if (!is_in_table || cells.size() < kCells) return false;
+  in_table_ = true;
   if (section_ == Section::kJob && !has_words(line)) {
     report_.gpus += ras_rank(count_in(cells.back())).value_or(0);
     return true;
@@ -158,12 +166,12 @@ bool RasText::take_table_row(std::string_view line) {
 
 // Reads "#0-1 (84a0f2) MISMATCH".
 bool RasText::take_communicator(std::string_view line) {
-  if (!line.starts_with('#')) return false;
   const std::size_t open = line.find('(');
   const std::size_t close = line.find(')');
-  const bool good =
-      open != std::string_view::npos && close != std::string_view::npos && open < close;
-  if (!good) return true;
+  const bool good = line.starts_with('#') && count_in(line.substr(1)) &&
+                    open != std::string_view::npos && close != std::string_view::npos &&
+                    open < close && has(line.substr(0, open), "-");
+  if (!good) return false;
   const std::string hash = models::printable(line.substr(open + 1, close - open - 1));
   at_ = &report_.communicators[hash];
   at_->hash = hash;
@@ -186,8 +194,8 @@ bool RasText::take_lost_process(std::string_view line) {
     known_ = true;
     return true;
   }
-  const bool is_process =
-      line.starts_with("Process ") && at_ == nullptr && section_ == Section::kErrors;
+  const bool is_process = line.starts_with("Process ") && has(line, " on node ") &&
+                          at_ == nullptr && section_ == Section::kErrors;
   if (!is_process) return false;
   if (dead_) {
     const models::ProcessId id = process_of(line);
@@ -241,7 +249,9 @@ bool RasText::take_missing_list(std::string_view line) {
 // Reads "Rank 7 -- GPU 3 managed by process 41 on node node1" or "Rank 7 has launched up to ...".
 void RasText::take_rank(std::string_view line) {
   const auto rank = ras_rank(count_behind(line, "Rank "));
-  if (!line.starts_with("Rank ") || !rank) return;
+  const bool is_told = launched(line).has_value() || has(line, " -- GPU ") ||
+                       has(line, " has status ") || has(line, " reported ");
+  if (!line.starts_with("Rank ") || !rank || !is_told) return;
   RasMember& member = at_->member(*rank);
   member.place = place_;
   if (models::ProcessId id = process_of(line); !id.pid.empty()) member.process = std::move(id);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/graph/diagnostics.hpp"
@@ -17,6 +18,11 @@
 namespace pipesim::formats {
 
 inline constexpr std::size_t kMaxRasBytes = std::size_t{64} << 20;
+
+/// Whether a log contains the text of a report.
+inline bool has_ras_text(std::string_view log) {
+  return log.find("Communicators... (") != std::string_view::npos;
+}
 
 struct RasMember {
   std::uint32_t rank = 0;  // rank in the communicator

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "tests/support/catch.hpp"
+#include "tests/support/command.hpp"
+#include "tests/support/folder.hpp"
 
 using namespace pipesim;
 
@@ -38,6 +40,36 @@ TEST_CASE("a rank that did not answer has no part", "[formats][debug_page]") {
   REQUIRE(parts.size() == 1);
   CHECK(parts[0].rank == 0);
   CHECK_FALSE(formats::is_debug_page("Process 1: python\nThread 1 (idle)\n"));
+}
+
+// torch 2.13 wrote these rows of /fr_trace.
+TEST_CASE("the tables of /fr_trace become those of torchfrtrace", "[formats][debug_page]") {
+  const std::string text =
+      "<h2>Memberships</h2>\n<table>\n<tr><td>0</td><td style=\"text-align: right;\">  "
+      "1</td></tr>\n"
+      "    <h2>Collectives</h2>\n    <table>\n<thead>\n<tr><th>  id</th><th>group_id</th></tr>\n"
+      "</thead>\n<tr><td style=\"text-align: right;\">   5</td><td>   0</td><td>True        </td>"
+      "<td>   6</td><td>   0</td><td>   5</td><td>0:default_pg</td><td>gloo:all_reduce  </td>"
+      "<td>[[64]]  </td><td>[[64]]  </td><td>{0, 1, 2}  </td><td>scheduled  </td>"
+      "<td>[{&#x27;name&#x27;: &#x27;f&#x27;}]</td><td>  </td><td>  </td><td>{2}  </td></tr>\n"
+      "</table>\n    <h2>NCCL Calls</h2>\n";
+  CHECK(formats::is_debug_page(text));
+  CHECK(formats::has_trace_tables(text));
+  const std::string plain = formats::debug_page_text(text);
+  CHECK(std::count(plain.begin(), plain.end(), '\n') == std::count(text.begin(), text.end(), '\n'));
+  CHECK(plain.find("\n--- Collectives ---\n") != std::string::npos);
+  CHECK(plain.find("[{'name': 'f'}]") != std::string::npos);
+  const testing::Folder folder;
+  const auto found =
+      testing::command({"diagnose", folder.write("fr_trace.html", "<!doctype html>\n" + text)});
+  INFO(found.out << found.err);
+  CHECK(found.code == 1);
+  CHECK(testing::contains(found.out, "The job waits for rank 2."));
+  CHECK(testing::contains(found.out, "rank 2 never called all_reduce pg0#6"));
+  // The page may be cut off anywhere.
+  for (std::size_t size = 0; size < text.size(); ++size) {
+    CHECK(formats::debug_page_text(text.substr(0, size)).size() < 2 * text.size());
+  }
 }
 
 TEST_CASE("a page may be cut off anywhere", "[formats][debug_page]") {

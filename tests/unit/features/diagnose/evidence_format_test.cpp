@@ -27,6 +27,8 @@ TEST_CASE("the beginning of evidence says its format", "[app][evidence_format]")
                   "Thread 7 (idle): \"MainThread\"\n") == "stacks");
   CHECK(format_of("src_op_name,dst_op_name,src_parallel_desc\n") == "boxing");
   CHECK(format_of("Communicators... (0.00s)\n") == "ras");
+  CHECK(format_of("all_reduce(input_sizes=[[64]], state=started)\n") == "flight-recorder");
+  CHECK(format_of("<html>\n<h2>Memberships</h2>\n") == "nccl-log");
   CHECK(format_of(R"({"nccl_version":"2.28","communicators":[]})") == "ras");
   CHECK(format_of(R"({"pipesim_facts": 1, "version": "0.1.0"})") == "facts");
 }

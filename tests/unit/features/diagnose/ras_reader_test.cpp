@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "tests/support/catch.hpp"
+#include "tests/support/command.hpp"
+#include "tests/support/folder.hpp"
 
 #include "features/diagnose/diagnosis.hpp"
 
@@ -55,6 +57,37 @@ TEST_CASE("the side with the smaller count lags, whichever is listed", "[formats
       "  Rank 0 -- GPU 0 managed by process 30 on node n0\n"
       "  Rank 1 -- GPU 1 managed by process 31 on node n0\n")});
   CHECK(roots(ahead) == std::vector<std::uint32_t>{2, 3});
+}
+
+TEST_CASE("a report is found in the log of a job", "[formats][ras_reader]") {
+  const std::string clean = report(
+      "  3 ranks have launched up to operation 9\n"
+      "  Rank 2 has launched up to operation 4 -- GPU 2 managed by process 31 on node n0\n");
+  // Lines of the job, in all places, that look a little like those of a report.
+  std::string log = "NCCL version 2.28.3+cuda12.8\nRank 1 joined\n12 0.5 loss\n# epoch (1)\n";
+  const std::string of_job =
+      "0: [3] 17 steps\n 4 1 8 8 8 8\nRank 3 waits\nProcess 3 is busy\n#1 (now)\n";
+  for (std::size_t begin = 0; begin < clean.size();) {
+    const std::size_t end = clean.find('\n', begin) + 1;
+    const std::string line = clean.substr(begin, end - begin);
+    log += "0: " + line + (line.find("Group") == std::string::npos ? of_job : "");
+    begin = end;
+  }
+  const auto found = ras_in({log});
+  CHECK(roots(found) == std::vector<std::uint32_t>{2});
+  CHECK(found.evidence(false).ranks.size() == 4);
+  CHECK(found.notes() == ras_in({clean}).notes());
+  // The log is evidence, too.
+  const testing::Folder folder;
+  const std::string timeout =
+      "[rank0]:[E1 P.cpp:1] [Rank 0] Watchdog caught collective operation timeout: "
+      "WorkNCCL(SeqNum=9, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for "
+      "600029 milliseconds before timing out.\n";
+  const auto both = testing::command({"diagnose", folder.write("job.log", timeout + log)});
+  INFO(both.out << both.err);
+  CHECK(both.code == 1);
+  CHECK(testing::contains(both.out, "The job waits for rank 2."));
+  CHECK(testing::contains(both.out, "NCCL log, NCCL RAS"));
 }
 
 TEST_CASE("a difference of one launch counts once it stays, or the job hangs",
