@@ -413,27 +413,83 @@ void HostLint::do_collective(std::uint32_t index, std::uint32_t group) {
 // ---------------------------------------------------------------------------------------------
 // Host operations of all members
 
-// Returns the ranks of `communicator` that never reach the operation `actor` although other ranks
-// of their list do.
-std::vector<std::uint32_t> ranks_without(const TaskGraph& graph, const ActorTemplate& actor,
-                                         std::uint32_t communicator) {
+// Whether the step is a host operation that all ranks of its communicator must make: init, split,
+// destroy.
+bool is_meeting(const TaskGraph& graph, const ActorTemplate& actor) {
+  if (!actor.step) return false;
   const StepTemplate& step = *actor.step;
-  const auto same = [&](const ActorTemplate& other) {
-    if (!other.step || other.step->role != step.role) return false;
-    if (step.role == sim::Role::kCreate) return other.step->communicator == communicator;
-    return !other.step->calls.empty() && other.step->calls[0].communicator == communicator &&
-           other.step->calls[0].operation == step.calls[0].operation;
+  if (step.role == sim::Role::kCreate) return true;
+  if (step.calls.empty()) return false;
+  const CallTemplate& call = step.calls[0];
+  if (call.operation == Operation::kDestroy || call.operation == Operation::kFinalize) {
+    return graph.destroy_meets && !graph.communicators[call.communicator].on_host;
+  }
+  return call.operation == Operation::kSplit || call.operation == Operation::kSuspend ||
+         call.operation == Operation::kResume;
+}
+
+std::uint32_t communicator_of_meeting(const StepTemplate& step) {
+  return step.role == sim::Role::kCreate ? step.communicator : step.calls[0].communicator;
+}
+
+/// How often each rank executes each meeting, by rank and index of the step.
+using Meetings = std::map<std::uint32_t, std::map<std::uint32_t, std::uint64_t>>;
+
+void count_meetings(const TaskGraph& graph, const std::vector<ProgramStep>& steps,
+                    std::uint32_t rank, std::uint64_t times, Meetings& meetings) {
+  for (const ProgramStep& step : steps) {
+    if (step.times == 0 || (step.on && !step.on->contains(rank))) continue;
+    const std::uint64_t all = times * static_cast<std::uint64_t>(step.times);
+    const auto count = [&](std::uint32_t index) {
+      const ActorTemplate& actor = graph.actors[index];
+      if (actor.on.contains(rank) && is_meeting(graph, actor)) meetings[rank][index] += all;
+    };
+    if (step.actor != kNoIndex) count(step.actor);
+    for (const std::uint32_t index : step.list) count(index);
+    count_meetings(graph, step.block, rank, all, meetings);
+  }
+}
+
+// Whether `rank` omits the meeting `index`, which `other` executes. Steps that both ranks execute
+// match; the others match in order.
+bool omits(const TaskGraph& graph, const Meetings& meetings, std::uint32_t index,
+           std::uint32_t rank, std::uint32_t other) {
+  const StepTemplate& step = *graph.actors[index].step;
+  const std::uint32_t communicator = communicator_of_meeting(step);
+  // Returns the number of executions of the same operation by `a`, at steps up to `last` that `b`
+  // does not execute.
+  const auto own = [&](std::uint32_t a, std::uint32_t b, std::uint32_t last) {
+    std::uint64_t times = 0;
+    const auto of_a = meetings.find(a);
+    const auto of_b = meetings.find(b);
+    if (of_a == meetings.end()) return times;
+    for (const auto& [at, count] : of_a->second) {
+      const StepTemplate& it = *graph.actors[at].step;
+      const bool is_same = it.role == step.role && communicator_of_meeting(it) == communicator &&
+                           (it.calls.empty() || it.calls[0].operation == step.calls[0].operation);
+      const bool is_shared = of_b != meetings.end() && of_b->second.count(at) > 0;
+      if (at <= last && is_same && !is_shared) times += count;
+    }
+    return times;
+  };
+  return own(other, rank, index) > own(rank, other, kNoIndex);
+}
+
+// Returns the ranks of the communicator that omit the meeting `index` although other ranks of their
+// list execute it.
+std::vector<std::uint32_t> ranks_without(const TaskGraph& graph, const Meetings& meetings,
+                                         std::uint32_t index) {
+  const auto executes = [&](std::uint32_t rank) {
+    const auto of_rank = meetings.find(rank);
+    return of_rank != meetings.end() && of_rank->second.count(index) > 0;
   };
   std::vector<std::uint32_t> without;
-  const Group& group = graph.groups[graph.communicators[communicator].group];
-  for (const std::vector<std::uint32_t>& list : group.lists) {
-    const bool is_of_list = std::any_of(
-        list.begin(), list.end(), [&](std::uint32_t rank) { return actor.on.contains(rank); });
+  const std::uint32_t communicator = communicator_of_meeting(*graph.actors[index].step);
+  for (const auto& list : graph.groups[graph.communicators[communicator].group].lists) {
+    const auto first = std::find_if(list.begin(), list.end(), executes);
+    if (first == list.end()) continue;
     for (const std::uint32_t rank : list) {
-      const bool has = std::any_of(
-          graph.actors.begin(), graph.actors.end(),
-          [&](const ActorTemplate& other) { return same(other) && other.on.contains(rank); });
-      if (is_of_list && !has) without.push_back(rank);
+      if (!executes(rank) && omits(graph, meetings, index, rank, *first)) without.push_back(rank);
     }
   }
   return without;
@@ -448,25 +504,24 @@ bool is_aborted(const TaskGraph& graph, std::uint32_t communicator, const RankSe
   });
 }
 
-// Checks host operations that all ranks of a communicator must make: init, split, destroy.
-void lint_meetings(const TaskGraph& graph, std::vector<LintFinding>& findings) {
-  for (const ActorTemplate& actor : graph.actors) {
-    if (!actor.step) continue;
-    const StepTemplate& step = *actor.step;
-    const bool creates = step.role == sim::Role::kCreate;
-    const auto meets = [&](const CallTemplate& call) {
-      const Operation operation = call.operation;
-      if (operation == Operation::kDestroy || operation == Operation::kFinalize) {
-        return graph.destroy_meets && !graph.communicators[call.communicator].on_host;
-      }
-      return operation == Operation::kSplit || operation == Operation::kSuspend ||
-             operation == Operation::kResume;
-    };
-    const bool splits = !step.calls.empty() && meets(step.calls[0]);
-    if (!creates && !splits) continue;
-    const std::uint32_t communicator = creates ? step.communicator : step.calls[0].communicator;
-    RankSet without(ranks_without(graph, actor, communicator));
+// Checks that all ranks of a communicator execute its meetings.
+void lint_meetings(const TaskGraph& graph, const Lowered& lowered,
+                   std::vector<LintFinding>& findings) {
+  const bool any =
+      std::any_of(graph.actors.begin(), graph.actors.end(),
+                  [&](const ActorTemplate& actor) { return is_meeting(graph, actor); });
+  if (!any) return;
+  Meetings meetings;
+  for_each_program(graph, lowered,
+                   [&](std::uint32_t rank, const std::vector<ProgramStep>& program) {
+                     count_meetings(graph, program, rank, 1, meetings);
+                   });
+  for (std::uint32_t index = 0; index < graph.actors.size(); ++index) {
+    const ActorTemplate& actor = graph.actors[index];
+    if (!is_meeting(graph, actor)) continue;
+    RankSet without(ranks_without(graph, meetings, index));
     if (without.empty()) continue;
+    const std::uint32_t communicator = communicator_of_meeting(*actor.step);
     const bool aborted = is_aborted(graph, communicator, without);
     findings.push_back(
         {.rule = kMeeting,
@@ -489,7 +544,7 @@ void lint_meetings(const TaskGraph& graph, std::vector<LintFinding>& findings) {
 void lint_programs(const TaskGraph& graph, const Lowered& lowered,
                    std::vector<LintFinding>& findings) {
   OrderLint(graph, lowered, findings).run();
-  lint_meetings(graph, findings);
+  lint_meetings(graph, lowered, findings);
   for_each_program(graph, lowered,
                    [&](std::uint32_t rank, const std::vector<ProgramStep>& program) {
                      HostLint lint(graph, rank, findings);

@@ -72,6 +72,7 @@ const std::vector<Row>& table() {
       {"rl_weight_sync", {"host-sync synchronize nccl ep"}},
       {"shrink_then_destroy", {"meeting destroy old"}},
       {"split_beside_all_reduce", {"split-pending split world"}},
+      {"split_round_skipped", {"meeting round 0-1"}},
       {"symmetric_memory_collected", {"group-order all_reduce world"}},
       {"window_registered_on_one_rank", {"collective-branch register world.2"}},
       {"swin_2x2x2", {"control-credits Repeat", "partial-sum Zeros", "buffer-stream BdstBuf"}},

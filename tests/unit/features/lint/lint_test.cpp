@@ -271,6 +271,26 @@ programs:
 )";
   CHECK(lint(text) == "meeting split world (0)\n");
   CHECK(lint(with(text, ", on: rank > 0", "")).empty());
+  // A rank that makes one of two splits omits the other.
+  const auto twice = [](const std::string& first, const std::string& second) {
+    return "schema: 1\nranks: 3\ngroups: {world: all}\nprograms:\n  do:\n    - {split: world, "
+           "name: first" +
+           first + "}\n    - {split: world, name: second" + second + "}\n";
+  };
+  CHECK(lint(twice("", ", on: rank > 0")) == "meeting second (0)\n");
+  CHECK(lint(twice(", on: rank > 0", "")) == "meeting first (0)\n");
+  CHECK(lint(twice(", on: 0", ", on: rank > 0")).empty());
+  // Each rank can have its own program.
+  const std::string own = R"(schema: 1
+ranks: 2
+groups: {world: all}
+programs:
+  - {on: 0, do: [{repeat: 2, do: [{split: world, name: loop}]}]}
+  - {on: 1, do: [{split: world, name: one}, {split: world, name: two}, {split: world, name: three}]}
+)";
+  CHECK(lint(own) == "meeting three (0)\n");
+  CHECK(lint(with(own, ", {split: world, name: three}", "")).empty());
+  CHECK(lint(with(own, "repeat: 2", "repeat: 4")) == "meeting loop (1)\n");
 }
 
 TEST_CASE("meeting: a destroy beside an abort", "[lint]") {
