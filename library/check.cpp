@@ -11,7 +11,7 @@
 
 #include "features/check/check.hpp"
 #include "features/check/check_report.hpp"
-#include "features/check/job_choices.hpp"
+#include "features/check/checked_ways.hpp"
 #include "features/check/nccl_modes.hpp"
 
 namespace pipesim {

@@ -124,11 +124,18 @@ std::optional<formats::Scenario> ScenarioInput::read_model(models::Diagnostics& 
   return read_as(settings_, diagnostics, {.build_model = false, .patches = patches_});
 }
 
-std::optional<formats::Scenario> ScenarioInput::read_with(formats::PatchText patch) const {
+void ScenarioInput::add_settings(const std::vector<formats::Setting>& more) {
+  settings_.insert(settings_.end(), more.begin(), more.end());
+}
+
+std::optional<formats::Scenario> ScenarioInput::read_with(
+    formats::PatchText patch, const std::vector<formats::Setting>& more) const {
   std::vector<formats::PatchText> patches = patches_;
   patches.push_back(std::move(patch));
+  std::vector<formats::Setting> settings = settings_;
+  settings.insert(settings.end(), more.begin(), more.end());
   models::Diagnostics ignored;
-  return read_as(settings_, ignored, {.patches = std::move(patches)});
+  return read_as(settings, ignored, {.patches = std::move(patches)});
 }
 
 std::optional<formats::Scenario> ScenarioInput::read_with(

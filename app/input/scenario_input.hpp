@@ -30,8 +30,8 @@ struct ScenarioFiles {
 TextInput read_scenario_text(const std::string& path, const Console& console,
                              const std::string& rules = {});
 
-/// Returns the names of the scenario's choices that no setting fixes. Only `check` tries all their
-/// options; other commands look at one.
+/// Returns the names of the scenario's choices that no setting fixes. `check`, `fix` and `lint`
+/// look at all ways to choose (job_choices.hpp), other commands at one.
 std::vector<std::string> free_choices(const formats::Scenario& scenario);
 
 /// Prints a note to standard error if the command looks at only one option of a free choice.
@@ -65,8 +65,12 @@ class ScenarioInput : public TextInput {
   /// Reads the scenario again, but keeps its model and does not build its tasks. Requires read().
   std::optional<formats::Scenario> read_model(models::Diagnostics& diagnostics) const;
 
-  /// Reads the scenario again with one more patch, or with more settings. Requires read().
-  std::optional<formats::Scenario> read_with(formats::PatchText patch) const;
+  /// Adds settings to those of the command line.
+  void add_settings(const std::vector<formats::Setting>& more);
+
+  /// Reads the scenario again with one more patch, with more settings, or both. Requires read().
+  std::optional<formats::Scenario> read_with(formats::PatchText patch,
+                                             const std::vector<formats::Setting>& more = {}) const;
   std::optional<formats::Scenario> read_with(const std::vector<formats::Setting>& more) const;
 
   /// Reads the scenario again with `more` settings, and with or without sends and recvs for empty

@@ -63,7 +63,7 @@ struct Fix {
 enum class FixCase : std::uint8_t {
   kNothing,         // no interleaving hangs
   kNothingFound,    // no explored interleaving hangs
-  kOneWay,          // no interleaving hangs with one of several answers to the job's choices
+  kSomeWays,        // no interleaving hangs in the ways of the job's choices that were checked
   kHangs,           // the run itself hangs
   kHangsInAnother,  // the run completes, but another interleaving hangs
   kByBuffers,       // no interleaving hangs, but NCCL's contract permits a hang
@@ -71,6 +71,8 @@ enum class FixCase : std::uint8_t {
 
 struct FixReport {
   FixCase found = FixCase::kNothing;
+  // The settings of the way that hangs, if the job has choices and its default way completes.
+  std::string way{};
   NcclMode mode = NcclMode::kCold;  // the reading of the hang
   sim::Exploration before;          // if the unchanged run completes: its exploration
   Explanation explanation;          // the hang

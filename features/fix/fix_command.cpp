@@ -2,6 +2,8 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <iterator>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -12,11 +14,13 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
+#include "app/input/job_choices.hpp"
 #include "app/input/python.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
 #include "app/output/views.hpp"
 
+#include "features/check/checked_ways.hpp"
 #include "features/check/nccl_modes.hpp"
 #include "features/fix/fix.hpp"
 #include "features/fix/fix_report.hpp"
@@ -32,7 +36,7 @@ bool hangs(const models::FixReport& report) {
   switch (report.found) {
     case models::FixCase::kNothing:
     case models::FixCase::kNothingFound:
-    case models::FixCase::kOneWay:
+    case models::FixCase::kSomeWays:
       return false;
     default:
       return true;
@@ -106,18 +110,79 @@ ScriptChanges script_changes(const Arguments& arguments, const ScenarioFiles& fi
   return changes;
 }
 
-// Whether `text`, a scenario that is a variant of the job, completes under every timing in all
-// readings of NCCL's rules.
-bool is_proved(const ScenarioInput& input, const std::string& text,
-               const models::FixOptions& options) {
-  const auto scenario = input.read_variant(text);
+// Checks `scenario` in all readings of NCCL's rules; nullopt if it has a mistake.
+std::optional<models::NcclModesReport> checked(const std::optional<formats::Scenario>& scenario,
+                                               const models::FixOptions& options) {
   models::Diagnostics ignored;
-  if (!scenario || !models::lower(scenario->graph, ignored)) return false;
+  if (!scenario || !models::lower(scenario->graph, ignored)) return std::nullopt;
   sim::ExploreOptions explore;
   explore.max_states = options.max_sure_states;
   explore.max_steps = options.max_sure_steps;
   explore.stop = options.stop;
-  return models::check_nccl_modes(scenario->graph, explore).answer == models::JobAnswer::kProved;
+  return models::check_nccl_modes(scenario->graph, explore);
+}
+
+// Whether `text`, a scenario that is a variant of the job, completes under every timing in all
+// readings of NCCL's rules.
+bool is_proved(const ScenarioInput& input, const std::string& text,
+               const models::FixOptions& options) {
+  const auto found = checked(input.read_variant(text), options);
+  return found && found->answer == models::JobAnswer::kProved;
+}
+
+/// The ways of a job's choices, after the default way.
+struct OtherWays {
+  std::vector<std::vector<formats::Setting>> ways{};
+  bool all = true;  // whether these are all
+};
+
+OtherWays other_ways(const formats::Scenario& scenario) {
+  constexpr std::size_t kMaxFixedWays = 256;
+  OtherWays others;
+  JobChoices choices(scenario);
+  if (choices.empty()) return others;
+  choices.next();
+  while (auto way = choices.next()) {
+    if (others.ways.size() + 1 == kMaxFixedWays) {
+      others.all = false;
+      break;
+    }
+    others.ways.push_back(std::move(*way));
+  }
+  return others;
+}
+
+// Searches the other ways of a job that completes in its default way for a hang. Returns the
+// settings of the first; nullopt if there is none.
+std::optional<std::vector<formats::Setting>> hanging_way(const ScenarioInput& input,
+                                                         const OtherWays& others,
+                                                         const models::FixOptions& options,
+                                                         models::FixReport& report) {
+  bool all_proved = others.all;
+  for (const std::vector<formats::Setting>& way : others.ways) {
+    const auto found = checked(input.read_with(way), options);
+    if (found && has_hang(*found)) return way;
+    all_proved = all_proved && found && found->answer == models::JobAnswer::kProved;
+  }
+  if (!all_proved) report.found = models::FixCase::kSomeWays;
+  return std::nullopt;
+}
+
+// Moves the fixes with which another way hangs to the partial ones.
+void keep_fixes_of_all_ways(const ScenarioInput& input, const OtherWays& others,
+                            const models::FixOptions& options, models::FixReport& report) {
+  const auto hangs_in_a_way = [&](const models::Fix& fix) {
+    const formats::PatchText patch{"the change", fix.patch};
+    const auto hangs = [&](const std::vector<formats::Setting>& way) {
+      const auto found = checked(input.read_with(patch, way), options);
+      return found && has_hang(*found);
+    };
+    return hangs({}) || std::any_of(others.ways.begin(), others.ways.end(), hangs);
+  };
+  const auto partial =
+      std::stable_partition(report.fixes.begin(), report.fixes.end(), std::not_fn(hangs_in_a_way));
+  std::move(partial, report.fixes.end(), std::back_inserter(report.partial));
+  report.fixes.erase(partial, report.fixes.end());
 }
 
 // Tries changes of the script's lines on the record.
@@ -127,6 +192,45 @@ models::LineChanges line_changes(const ScenarioInput& input, const RecordInput& 
   return models::find_line_changes(record.record(), hang, [&](const models::Record& variant) {
     return is_proved(input, record.scenario_of(variant, input.rules()), options);
   });
+}
+
+// Searches for fixes of `scenario`, which `input` has read.
+models::FixReport search(ScenarioInput& input, const formats::Scenario& scenario,
+                         const models::FixOptions& options, const Console& console) {
+  std::atomic<std::uint64_t> tried = 0;
+  const formats::EditedScenario edited(scenario, input.text(), input.patches(),
+                                       [&](const formats::PatchText& patch) {
+                                         ++tried;
+                                         return input.read_with(patch);
+                                       });
+  models::FixReport report = input.require([&] {
+    const Simulating now(console);
+    const ProgressLine progress(console, [&tried] {
+      return tried == 0 ? std::string("looking at the hang ...")
+                        : fmt::format("trying changes: {} so far", tried.load());
+    });
+    return models::find_fixes(parameters_of(scenario, input), edited, options, input.diagnostics());
+  }());
+  input.report();
+  return report;
+}
+
+// Looks for a hang in the other ways of a job that completes in its default way, and for its fixes.
+void fix_other_ways(const ScenarioInput& input, const formats::Scenario& scenario,
+                    const models::FixOptions& options, const Console& console,
+                    models::FixReport& report) {
+  const OtherWays others = other_ways(scenario);
+  const auto way = [&] {
+    const Simulating now(console);
+    return hanging_way(input, others, options, report);
+  }();
+  if (!way) return;
+  ScenarioInput of_way = input;
+  of_way.add_settings(*way);
+  report = search(of_way, of_way.read(), options, console);
+  report.way = settings_text(*way);
+  const Simulating now(console);
+  keep_fixes_of_all_ways(input, others, options, report);
 }
 
 int run_fix(const Arguments& arguments, const Console& console) {
@@ -140,28 +244,15 @@ int run_fix(const Arguments& arguments, const Console& console) {
   }
   ScenarioInput input(files, console);
   const formats::Scenario scenario = input.read();
-  std::atomic<std::uint64_t> tried = 0;
-  const formats::EditedScenario edited(scenario, input.text(), input.patches(),
-                                       [&](const formats::PatchText& patch) {
-                                         ++tried;
-                                         return input.read_with(patch);
-                                       });
   models::FixOptions options;
   options.stop = console.interrupted;
   const RecordInput* record = record_of(input.foreign_job());
   options.edits_calls = record == nullptr;
-  models::FixReport report = input.require([&] {
-    const Simulating now(console);
-    const ProgressLine progress(console, [&tried] {
-      return tried == 0 ? std::string("looking at the hang ...")
-                        : fmt::format("trying changes: {} so far", tried.load());
-    });
-    return models::find_fixes(parameters_of(scenario, input), edited, options, input.diagnostics());
-  }());
-  input.report();
-  note_choices(scenario, console);
-  if (report.found == models::FixCase::kNothing && !free_choices(scenario).empty()) {
-    report.found = models::FixCase::kOneWay;
+  models::FixReport report = search(input, scenario, options, console);
+  if (hangs(report) || report.stopped) {
+    note_choices(scenario, console);
+  } else {
+    fix_other_ways(input, scenario, options, console, report);
   }
   const bool is_known = hangs(report) && report.explanation.cause != models::Cause::kInterrupted;
   if (report.stopped && !is_known) {

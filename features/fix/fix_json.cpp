@@ -64,7 +64,7 @@ std::string_view case_name(FixCase found) {
   switch (found) {
     case FixCase::kNothing:
       return "nothing to fix";
-    case FixCase::kOneWay:
+    case FixCase::kSomeWays:
     case FixCase::kNothingFound:
       return "nothing found to fix";
     case FixCase::kHangs:
@@ -98,6 +98,7 @@ std::string fix_json(const FixReport& report, const std::string& scenario,
     add("lines", report.lines->found);
     add("lines_without_use", report.lines->tried);
   }
+  if (!report.way.empty()) json["way"] = report.way;
   if (report.stopped) json["interrupted"] = true;
   if (!script.empty()) json["script"] = Json::parse(script);
   return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";

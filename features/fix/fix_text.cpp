@@ -115,7 +115,7 @@ class FixText {
   std::string run() {
     add_head();
     if (report_.found == FixCase::kNothing || report_.found == FixCase::kNothingFound ||
-        report_.found == FixCase::kOneWay) {
+        report_.found == FixCase::kSomeWays) {
       return text_;
     }
     if (report_.lines) add_lines(*report_.lines);
@@ -169,9 +169,9 @@ void FixText::add_head() {
                       sure_text(report_.before)),
           0);
       return;
-    case FixCase::kOneWay:
-      add(fmt::format("{}  found nothing to fix: it completes in this way of its choices. 'pipesim "
-                      "check' names a way that hangs, if there is one",
+    case FixCase::kSomeWays:
+      add(fmt::format("{}  found nothing to fix: it completes in the ways of its choices that were "
+                      "checked. 'pipesim check --ways N' checks more",
                       scenario_),
           0);
       return;
@@ -182,11 +182,11 @@ void FixText::add_head() {
   }
   std::string what = why.cycle.empty() ? std::string(models::cause_name(why.cause))
                                        : "a cycle of " + counted(why.cycle.size(), "wait");
-  std::string_view when;
+  std::string when = report_.way.empty() ? "" : " with " + report_.way;
   if (report_.found == FixCase::kHangsInAnother) {
-    when = ", not with the default timing but in another interleaving";
+    when += ", not with the default timing but in another interleaving";
   } else if (report_.found == FixCase::kByBuffers) {
-    when = " by NCCL's contract (NCCL's buffers hide it)";
+    when += " by NCCL's contract (NCCL's buffers hide it)";
   }
   add(fmt::format("{}  {} at {}{}: {}", scenario_, models::verdict_name(why.verdict),
                   time_text(why.time_ns), when, what),
@@ -327,7 +327,9 @@ void FixText::add_none() {
 
 void FixText::add_partial() {
   if (report_.partial.empty()) return;
-  text_ += "\nWith these changes this run completes, but other interleavings still hang\n";
+  text_ += report_.way.empty()
+               ? "\nWith these changes this run completes, but other interleavings still hang\n"
+               : "\nWith these changes this way completes, but other ways or interleavings hang\n";
   std::set<std::string> told;
   for (const Fix& fix : report_.partial) {
     const std::string text = text_of(fix.edits);

@@ -10,6 +10,7 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
+#include "app/input/job_choices.hpp"
 #include "app/output/files.hpp"
 #include "app/output/views.hpp"
 #include "viz/report/annotations.hpp"
@@ -73,6 +74,36 @@ Findings findings_of(const ScenarioInput& input, const formats::Scenario& scenar
   return kept(std::move(findings), arguments);
 }
 
+// Adds the findings in other ways to choose, of rules by which no earlier way has a finding.
+void add_other_ways(const ScenarioInput& input, const formats::Scenario& scenario,
+                    const Arguments& arguments, const Console& console, Findings& findings) {
+  constexpr std::uint64_t kMaxLintedWays = 64;
+  JobChoices choices(scenario);
+  if (choices.empty()) return;
+  choices.next();  // the default way
+  const std::optional<std::uint64_t> all = choices.count();
+  for (std::uint64_t way = 1; way < kMaxLintedWays; ++way) {
+    const auto settings = choices.next();
+    if (!settings) return;
+    const auto other = input.read_with(*settings);
+    models::Diagnostics ignored;
+    const std::size_t known = findings.size();  // findings of earlier ways
+    for (models::LintFinding& finding :
+         other ? models::lint(other->graph, ignored).value_or(Findings()) : Findings()) {
+      const bool is_known =
+          std::any_of(findings.begin(), findings.begin() + static_cast<std::ptrdiff_t>(known),
+                      [&](const models::LintFinding& it) { return it.rule == finding.rule; });
+      if (is_known) continue;
+      finding.message += fmt::format(" (with {})", settings_text(*settings));
+      findings.push_back(std::move(finding));
+    }
+  }
+  if (all != kMaxLintedWays && !arguments.has("format")) {
+    console.err << fmt::format("note: the job can go {} ways, of which the first {} were linted\n",
+                               all ? viz::grouped(*all) : "very many", kMaxLintedWays);
+  }
+}
+
 // Formats the findings of `result`, in a job of `ranks` ranks. `what` is "scenario" or "script",
 // and `name` is its name in JSON.
 void add_findings(Linted& result, const TextInput& input, std::string_view what,
@@ -98,11 +129,11 @@ Linted lint_file(const ScenarioFiles& files, const Arguments& arguments, const C
   auto found = scenario ? models::lint(scenario->graph, input.diagnostics()) : std::nullopt;
   result.annotations = viz::annotations_of(input.diagnostics(), input.sources());
   if (!arguments.has("format")) input.report();
-  if (scenario && !arguments.has("format")) note_choices(*scenario, console);
   if (!found) {
     result.status = kExitUsage;
     return result;
   }
+  add_other_ways(input, *scenario, arguments, console, *found);
   result.findings = findings_of(input, *scenario, std::move(*found), arguments);
   add_findings(result, input, "scenario", scenario->graph.name, scenario->graph.ranks, arguments,
                console);

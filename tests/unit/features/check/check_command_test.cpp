@@ -10,7 +10,7 @@
 #include "tests/support/folder.hpp"
 #include "tests/support/inline_scenario.hpp"
 
-#include "features/check/job_choices.hpp"
+#include "features/check/checked_ways.hpp"
 
 using namespace pipesim;
 using testing::command;
