@@ -515,6 +515,20 @@ class Verdicts(unittest.TestCase):
                     found = {s.rank: int(s.at.split(":")[1].split()[0]) for s in report.stuck}
                     self.assertEqual(expected, found, report.text)
 
+    # Real gloo 1.13 ran these: the ranks that were done are in ../shared/data/faults3/g/real*.
+    @unittest.skipUnless(SHARED.is_dir(), "no ../shared/data/record")
+    def test_ranks_that_return_early_from_a_rooted_collective(self):
+        for program, op, verdict in [
+            ("leave.py", "gather", "proved"),
+            ("leave.py", "broadcast", "hang certain"),
+            ("leave.py", "reduce", "hang certain"),
+            ("leave2.py", "scatter", "proved"),
+            ("leave2.py", "broadcast", "proved"),
+        ]:
+            with self.subTest(program, op=op):
+                recorded = in_fork(SHARED / "../faults3/g" / program, 3, "--op", op, device="cpu")
+                self.assertEqual(verdict, recorded.check(rules="gloo").answer)
+
     @staticmethod
     def stuck_lines(text):
         """Yields (rank, line) of each stuck rank, from a string such as

@@ -84,6 +84,18 @@ TEST_CASE("the files of others get the verdicts that are known", "[verify_algori
       {"reduce_pack_tbg_recpkt.json", AlgoVerdict::kDeadlock},
       {"default__allreduce_3x2_recpkt.json", AlgoVerdict::kDeadlock},
       {"p_rres.json", AlgoVerdict::kCorrect},
+      // Changes of such plans, which their names describe. A wait that is left out leaves its
+      // signal over; without its signal, packet or partner at a barrier, a wait never ends.
+      {"p01_drop_wait_rre.json", AlgoVerdict::kUnbalanced},
+      {"p02_drop_signal_rre.json", AlgoVerdict::kDeadlock},
+      {"p03_wait_first_rre.json", AlgoVerdict::kDeadlock},
+      {"p04_no_entry_sync_rre.json", AlgoVerdict::kWrongResult},
+      {"p05_wrong_chunk_rre.json", AlgoVerdict::kRace},
+      {"p06_single_scratch_repkt.json", AlgoVerdict::kDeadlock},
+      {"p08_barrier_count_recpkt.json", AlgoVerdict::kDeadlock},
+      {"p10_no_nop_after_wait_rre.json", AlgoVerdict::kWrongResult},
+      {"p11_no_unpack_repkt.json", AlgoVerdict::kWrongResult},
+      {"p12_no_put_repkt.json", AlgoVerdict::kDeadlock},
   };
   for (const auto& [file, wanted] : not_sent) {
     CAPTURE(file);

@@ -2,6 +2,7 @@
 // `fix` prints. Each fix marked as proved is proved. `lint` finds the cause that the report names.
 // The rows were written from the reports; docs/how-to/fix.md lists them.
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "tests/support/command.hpp"
 #include "tests/support/folder.hpp"
 #include "tests/support/scenario.hpp"
+#include "tests/support/shared.hpp"
 
 #include "features/check/nccl_modes.hpp"
 
@@ -128,5 +130,142 @@ TEST_CASE("reports: lint finds the rule that the report names", "[scenarios][rep
     const Json report = Json::parse(result.out);
     for (const Json& finding : report["findings"]) rules.push_back(finding["rule"]);
     CHECK(std::find(rules.begin(), rules.end(), row.rule) != rules.end());
+  }
+}
+
+namespace {
+
+/// A scenario or record in ../shared/data, with the answer in its expected.txt, or in the README of
+/// its folder.
+struct SharedInput {
+  std::vector<std::string> arguments;  // `@` stands for ../shared/data/
+  int code = 0;
+  std::vector<std::string> says{};
+  std::vector<std::string> never{};
+};
+
+void check_answers(const std::vector<SharedInput>& all) {
+  for (SharedInput it : all) {
+    for (std::string& argument : it.arguments) {
+      if (argument.starts_with('@')) argument = testing::shared_data(argument.substr(1));
+    }
+    const auto found = testing::command(it.arguments);
+    std::string text;
+    for (const char c : found.out + found.err) {
+      const bool blank = c == ' ' || c == '\n';
+      if (!blank || (!text.empty() && text.back() != ' ')) text += blank ? ' ' : c;
+    }
+    INFO(it.arguments.front() << " " << it.arguments.back() << "\n" << found.out << found.err);
+    CHECK(found.code == it.code);
+    for (const std::string& part : it.says) {
+      INFO(part);
+      CHECK(testing::contains(text, part));
+    }
+    for (const std::string& part : it.never) {
+      INFO(part);
+      CHECK_FALSE(testing::contains(text, part));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("scenarios after public reports have the answers that their authors found",
+          "[reports][shared]") {
+  if (testing::shared_data("").empty()) return;
+  const std::string paddle = "@reports/Paddle_54431/interceptor.yaml";
+  const std::string pippy = "@reports/PiPPy_1139/inference_abort.yaml";
+  const std::string mpi = "@reports/TensorRT-LLM_10665/pp_loop.yaml";
+  const std::string warmup = "@reports/TensorRT-LLM_13998/warmup.yaml";
+  const std::string split = "@reports/xla_39372/split.yaml";
+  check_answers({
+      {{"run", paddle},
+       1,
+       {"DEADLOCK", "rank 0's send pp#1 (send_v2) waits for rank 1's recv pp#1"}},
+      {{"run", paddle, "--set", "connected=on"}, 0, {"COMPLETED", "a fresh job"}},
+      {{"check", pippy}, 1, {"HANG POSSIBLE", "rank 0, which has aborted the communicator"}},
+      {{"check", pippy, "--set", "barrier=on"}, 0, {"PROVED", "proved in all three"}},
+      {{"check", mpi},
+       0,
+       {"calls of the host that do not block advance by themselves. If they advance only while "
+        "their ranks are in calls, as in MPI ('progress: in_calls'), this can hang"}},
+      {{"check", mpi, "--set", "async_requests=off"}, 0, {"PROVED"}, {"assumes"}},
+      {{"check", "@reports/TensorRT-LLM_10665/pp_loop_weak_progress.yaml"},
+       1,
+       {"HANG CERTAIN", "executor_request_queue.py:613 recv_object"}},
+      {{"check", warmup}, 1, {"HANG POSSIBLE", "--set 'small=rank == 0'", "all_gather tp#1"}},
+      {{"fix", warmup},
+       0,
+       {"with --set 'small=rank == 0'", "agree=on instead of off", "other ways or interleavings"}},
+      {{"lint", warmup}, 1, {"warmup.yaml:16:11: ", "(with --set 'small=rank == 0')"}},
+      {{"run", split}, 1, {"Ranks 2, 3, 6 and 7 never call split all.2#1 (gpu_cliques.cc"}},
+      {{"lint", split},
+       1,
+       {"split.yaml:13:7: suspect: on ranks 2, 3, 6 and 7, 'split all.2' is never called"},
+       {"split.yaml:10:7: suspect: on ranks"}},
+      {{"lint", split, "--set", "by_key=on"}, 1, {}, {"[meeting]"}},
+  });
+}
+
+TEST_CASE("an abort waits for the calls before it in its stream", "[reports][shared]") {
+  const std::string path = testing::shared_data("reports/pytorch_150690/abort.yaml");
+  if (path.empty()) return;
+  const std::string stuck =
+      "rank 1 abort right#1 (has not returned) blocks its host until recv left#1 is done";
+  check_answers({{{"run", path, "--reading", "real", "--all"}, 1, {stuck}},
+                 {{"why", path, "abort right#1", "--reading", "real"},
+                  1,
+                  {"blocks its host until recv left#1 is done"}}});
+  const std::string text = testing::file_text(path);
+  const std::string right = "      - {abort: right, at: \"ProcessGroupNCCL.cpp abort comm1\"}\n";
+  const std::string left = "      - {abort: left, at: \"ProcessGroupNCCL.cpp abort comm0\"}\n";
+  const std::size_t at = text.find(right + left);
+  REQUIRE(at != std::string::npos);
+  const testing::Folder folder;
+  for (const std::string& aborts :
+       {left + right, std::string("      - {abort: [right, left]}\n")}) {
+    std::string other = text;
+    other.replace(at, right.size() + left.size(), aborts);
+    // Two ranks exit with an error, but rank 1 returns from its aborts.
+    check_answers({{{"run", folder.write("abort.yaml", other), "--reading", "real"},
+                    1,
+                    {"CRASHED", "rank 1: GPU idle"},
+                    {"now in abort", "HANGS"}}});
+  }
+}
+
+TEST_CASE("inputs that once gave wrong answers give right ones", "[reports][shared]") {
+  if (testing::shared_data("").empty()) return;
+  check_answers({
+      // Each op needs 8 of 132 SMs, the other 124 or 125: both fit, or only one.
+      {{"check", "@faults3/h27_8_124.yaml", "--reading", "contract"}, 0, {"PROVED"}},
+      {{"check", "@faults3/h27_8_125.yaml", "--reading", "contract"}, 1, {"HANG POSSIBLE"}},
+      // A rank other than the root returns from a gather or scatter while a third rank is late.
+      {{"check", "@faults3/gather_gloo.yaml"}, 0, {"PROVED"}},
+      {{"check", "@faults3/gather_nccl.yaml"}, 0, {"PROVED"}},
+      {{"check", "@faults3/x_gloo.yaml"}, 0, {"PROVED"}},
+      {{"run", "@faults3/of_chain_plan.yaml"}, 0, {"COMPLETED"}},
+      {{"run", "@faults3/of_order_in_chain_plan.yaml"}, 0, {"COMPLETED"}},
+      // The executor takes at most 64 ops per thread block.
+      {{"verify", "@faults3/p14_too_many_ops_rre.json"}, 2, {"77 ops in a thread block"}},
+  });
+}
+
+TEST_CASE("each input in ../shared/data has a test that names it", "[reports][shared]") {
+  if (testing::shared_data("").empty()) return;
+  std::string sources;
+  for (const char* folder : {"tests/scenarios", "tests/record", "tests/tools"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      const std::string ending = entry.path().extension().string();
+      if (ending == ".cpp" || ending == ".py") sources += testing::file_text(entry.path().string());
+    }
+  }
+  for (const char* data : {"hung_jobs", "faults3", "reports"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(testing::shared_data(data))) {
+      const std::string name = entry.path().filename().string();
+      INFO(data << "/" << name);
+      CHECK((name == "README.md" || testing::contains(sources, name + "/") ||
+             testing::contains(sources, name + "\"")));
+    }
   }
 }
