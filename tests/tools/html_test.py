@@ -30,6 +30,7 @@ PAGES = {
     "guilty": ("tests/pictures/job.yaml", "--set", "skips=5"),
     "many": ("scenarios/pipeline_1f1b.yaml", "--set", "stages=512", "--set", "micro_batches=8"),
     "folded": ("tests/pictures/job.yaml", "--set", "pipeline=8", "--set", "data=256"),
+    "folded_hang": ("tests/pictures/job.yaml", "--set", "pipeline=8", "--set", "data=256", "--set", "skips=5"),
     "stopped": ("scenarios/swin_2x2x2.yaml", "--until", "20us"),
 }
 
@@ -582,10 +583,31 @@ class Html(unittest.TestCase):
         browser = self.open("guilty", 1400)
         self.assertEqual(["rank 5"], self.texts("#timeline-frame text.rank.guilty"))
         self.assertEqual(["rank 5 never joins"], self.texts("#timeline-frame .label.guilty"))
+        for width, height in SIZES:
+            for scheme in SCHEMES:
+                browser = self.open("guilty", width, height, scheme)
+                label, name = browser.js(
+                    "return ['.label.guilty', 'text.rank.guilty'].map((found) =>"
+                    " getComputedStyle(document.querySelector(`#timeline-frame ${found}`)).fill);")
+                self.assertEqual(name, label, scheme)
+        browser = self.open("guilty", 400)
+        self.assertEqual(["never joins"], self.texts("#timeline-frame .label.guilty"))
         # A stream that only waits for an event is idle.
         browser.type_in("#rank-filter", "0")
         browser.frame()
         self.assertEqual([], [text for text in self.texts("#timeline-frame .label") if text.startswith("wait for")])
+
+    def test_a_narrow_window_breaks_no_word_of_a_button_and_shows_waits_as_cards(self):
+        browser = self.open("guilty", 400)
+        heights = browser.js("return [...document.querySelectorAll('.tools button')]"
+                             ".map((found) => found.getBoundingClientRect().height);")
+        self.assertGreater(len(heights), 5)
+        self.assertLess(max(heights), 40)
+        self.assertEqual(["cards"], browser.js(
+            "return [...document.querySelectorAll('[id^=table-waits]')].map((found) => found.className);"))
+        wide = browser.js("return [...document.querySelectorAll('[id^=table-waits] td')]"
+                          ".filter((found) => found.getBoundingClientRect().right > innerWidth).length;")
+        self.assertEqual(0, wide)
 
     def test_the_graph_fits_a_narrow_window(self):
         browser = self.open("swin", 400, 812)

@@ -42,7 +42,7 @@ class SortTable {
     this.order = table.rows.map((row, index) => index);
     this.element = document.createElement("table");
     this.element.id = `table-${table.id}`;
-    if (table.id.startsWith("cycle")) this.element.className = "cards";
+    if (/^(cycle|waits)/.test(table.id)) this.element.className = "cards";
     this.element.append(this.head(), document.createElement("tbody"));
     host.append(this.element);
     this.more = document.createElement("button");

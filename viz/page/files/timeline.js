@@ -313,7 +313,10 @@ class Timeline {
     const count = this.lanes.filter((other) => other.rank === lane.rank).length;
     let text = `<rect class="guilt" x="0" y="${y}" width="3" height="${count * this.lane - 4}"/>`;
     if (lane.stuck.length > 0) return text;
-    const cut = fitText(this.run.missing.get(lane.rank), this.width - this.right - 18, true);
+    const space = this.width - this.right - 18;
+    const whole = this.run.missing.get(lane.rank);
+    // A narrow window drops the rank, whose number is at the left of the row.
+    const cut = measureText(whole, true) <= space ? whole : fitText(whole.replace(/^rank \d+ /, ""), space, true);
     text += `<text class="label guilty" x="${this.right + 14}" y="${y + this.high / 2 + 6}">${escaped(cut)}</text>`;
     return text;
   }
