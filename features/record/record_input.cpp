@@ -195,7 +195,9 @@ std::string import_record(const Arguments& arguments, const std::string& path,
   }
   const auto job = read_foreign_job(path, console);
   job->report_findings(console);
-  return job->scenario(arguments.text("rules").value_or(""));
+  const std::string rules = arguments.text("rules").value_or("");
+  const RecordInput* record = record_of(job.get());
+  return record != nullptr ? record->scenario_for_people(rules) : job->scenario(rules);
 }
 
 std::unique_ptr<const ForeignJob> read_record_job(const std::string& path, const Console& console) {
@@ -219,6 +221,12 @@ std::shared_ptr<const models::Recorded> RecordInput::names(const std::string& ru
 
 std::string RecordInput::scenario(const std::string& rules) const {
   return scenario_of(*record_, rules);
+}
+
+std::string RecordInput::scenario_for_people(const std::string& rules) const {
+  const models::RecordRules backend = rules_of(rules);
+  return formats::record_scenario(*record_, backend, name_of_record(*record_, path_),
+                                  models::record_doubts(*record_, backend, basis_), true);
 }
 
 std::string RecordInput::scenario_of(const models::Record& record, const std::string& rules) const {

@@ -48,6 +48,11 @@ class RecordInput : public ForeignJob {
 
   std::string scenario(const std::string& rules) const override;
   std::optional<formats::YamlDocument> document(const std::string& rules) const override;
+
+  /// Returns a shorter scenario than scenario(), to read and edit; it lacks waits that others
+  /// imply, so names() does not fit it.
+  std::string scenario_for_people(const std::string& rules) const;
+
   std::shared_ptr<const models::Recorded> names(const std::string& rules,
                                                 const models::TaskGraph& graph) const override;
   void report_findings(const Console& console,

@@ -17,6 +17,7 @@
 #include "models/graph/task_graph.hpp"
 
 #include "features/record/fold.hpp"
+#include "features/record/implied_waits.hpp"
 
 namespace pipesim::formats {
 namespace {
@@ -37,8 +38,10 @@ using RankPairs = std::vector<std::pair<std::int64_t, std::int64_t>>;  // rank, 
 
 class RecordWriter {
  public:
-  RecordWriter(const Record& record, RecordRules rules)
-      : record_(record), programs_(models::host_programs(record, rules)) {}
+  RecordWriter(const Record& record, RecordRules rules, bool for_people)
+      : record_(record), programs_(models::host_programs(record, rules)), for_people_(for_people) {
+    if (for_people) models::drop_implied_waits(programs_);
+  }
 
   /// Makes the scenario, whose programs refer to this writer.
   ScenarioText scenario(const std::string& name, const models::RecordDoubts& doubts);
@@ -71,6 +74,7 @@ class RecordWriter {
 
   const Record& record_;
   HostPrograms programs_;
+  bool for_people_;
   std::deque<Program> written_;  // the programs of the scenario
 };
 
@@ -188,13 +192,17 @@ void RecordWriter::add_programs(ScenarioText& scenario) {
 }
 
 YamlNode RecordWriter::steps(const std::vector<FoldedStep>& folded, const RankSet& on) const {
-  return YamlNode::made(folded.size(), [this, &folded, &on](std::size_t index) -> YamlNode {
+  const auto made = [this, &folded, &on](std::size_t index) -> YamlNode {
     const FoldedStep& item = folded[index];
     if (item.block.empty()) return step(programs_.steps[item.step], on);
     ScenarioMap loop;
     return loop.number("repeat", static_cast<std::int64_t>(item.times))
         .add("do", steps(item.block, on));
-  });
+  };
+  if (!for_people_) return YamlNode::made(folded.size(), made);
+  YamlNode list = YamlNode::lines();  // only the keys of a step share lines
+  for (std::size_t i = 0; i < folded.size(); ++i) list.add(made(i));
+  return list;
 }
 
 // Returns the name of a channel. If parameter p2p chooses between the pair's and the group's
@@ -380,15 +388,15 @@ YamlNode RecordWriter::peer(const HostCall& call, const RankSet& on) const {
 }  // namespace
 
 std::string record_scenario(const Record& record, RecordRules rules, const std::string& name,
-                            const models::RecordDoubts& doubts) {
-  RecordWriter writer(record, rules);
-  return writer.scenario(name, doubts).take_text();
+                            const models::RecordDoubts& doubts, bool for_people) {
+  RecordWriter writer(record, rules, for_people);
+  return writer.scenario(name, doubts).take_text(for_people);
 }
 
 std::optional<YamlDocument> record_document(const Record& record, RecordRules rules,
                                             const std::string& name,
                                             const models::RecordDoubts& doubts) {
-  RecordWriter writer(record, rules);
+  RecordWriter writer(record, rules, false);
   return writer.scenario(name, doubts).take_tree();
 }
 

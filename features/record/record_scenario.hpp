@@ -15,8 +15,10 @@ namespace pipesim::formats {
 /// Returns the scenario of a record under `rules`, as YAML. Ranks with equal programs share one
 /// program, repeated steps become loops, and a group is named after the line that created it.
 /// `name` is the name of the scenario, and `doubts` are the uncertainties that `check` reports.
+/// With `for_people`, drops waits that other waits imply (implied_waits.hpp).
 std::string record_scenario(const models::Record& record, models::RecordRules rules,
-                            const std::string& name, const models::RecordDoubts& doubts = {});
+                            const std::string& name, const models::RecordDoubts& doubts = {},
+                            bool for_people = false);
 
 /// Returns the document of record_scenario() without writing the text; nullopt if it exceeds a
 /// limit of documents.

@@ -104,7 +104,7 @@ YamlNode ScenarioText::take_top() {
   return top;
 }
 
-std::string ScenarioText::take_text() { return take_top().document(kSections); }
+std::string ScenarioText::take_text(bool dense) { return take_top().document(kSections, dense); }
 
 std::optional<YamlDocument> ScenarioText::take_tree() { return take_top().tree(kSections); }
 

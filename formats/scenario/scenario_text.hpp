@@ -78,8 +78,8 @@ class ScenarioText {
   bool has(std::string_view key) const { return sections_.contains(key); }
 
   /// Returns the text, with the keys in their usual order. Uses up the sections, which can be
-  /// large.
-  std::string take_text();
+  /// large. If `dense` is set, a step that fits on no line is written on filled lines.
+  std::string take_text(bool dense = false);
 
   /// Returns the document of take_text() without writing the text, see YamlNode::tree(). Uses up
   /// the sections.

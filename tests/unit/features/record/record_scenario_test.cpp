@@ -323,6 +323,38 @@ programs:
 )yaml");
 }
 
+// Each send leaves its work pending until all sends are made, as a 1F1B pipeline with isend does.
+TEST_CASE("people read one wait for pending sends on a stream, and a loop of sends",
+          "[formats][record_scenario]") {
+  std::string sends;
+  std::string recvs;
+  std::string waits;
+  for (int i = 0; i < 6; ++i) {
+    sends += message("send", i + 1, 1, "\"w\": " + std::to_string(i));
+    recvs += message("recv", i + 1, 0, kSync);
+    waits += "{\"wait\": " + std::to_string(i) + "}\n";
+  }
+  const auto record = record_of("nccl", {sends + waits + end(), recvs + end()});
+  const auto rules = models::RecordRules::kNccl;
+  const std::string text = formats::record_scenario(record, rules, "job", {}, true);
+  const auto at = text.find("  - on: 0\n");
+  CHECK(text.substr(at, text.find("  - on: 1\n") - at) == R"yaml(  - on: 0
+    do:
+      - repeat: 6
+        do:
+          - {send: {case: p2p, pair: world pair, group: world}, to: 1, bytes: 400B,
+            after: [compute]}
+      - {record: work 1 of world pair,
+        stream: {case: p2p, pair: nccl world pair, group: nccl world}}
+      - {wait: work 1 of world pair}
+)yaml");
+  // gloo completes sends in any order, so each wait stays.
+  const std::string gloo =
+      formats::record_scenario(record, models::RecordRules::kGloo, "job", {}, true);
+  CHECK(gloo.find("await: work 1 of") != std::string::npos);
+  CHECK(gloo.find("await: work 6 of") != std::string::npos);
+}
+
 // Ranks 1 and 2 each send to rank 0, whose first recv is from any source.
 TEST_CASE("a recv from any source may take each message under gloo's rules",
           "[formats][record_scenario]") {
