@@ -361,8 +361,8 @@ OptionGroup picture_options() {
         .otherwise = "11"},
        {.name = "aspect",
         .value = "W:H",
-        .about = "Width and height of a slide, as in 16:9; wait-for graphs lead from left to "
-                 "right"},
+        .about = "Width and height of a slide, as in 16:9; wait-for graphs take the direction "
+                 "with the larger text"},
        {.name = "dark", .about = "Light text on a dark page"},
        {.name = "all", .about = "Fold nothing: draw each rank by itself, and every wait"}}};
 }

@@ -55,7 +55,7 @@ class ActorsPicture {
         drawing_("tasks") {
     drawing_.set_dark(style.dark);
     drawing_.set_font_scale(style.font_scale);
-    if (style.aspect > 0) drawing_.set_aspect(style.aspect);
+    if (style.aspect > 0) drawing_.set_aspect(style.aspect, false);
     const std::vector<models::RankSet> alone =
         models::ranks_by_key(ranks, [](std::uint32_t rank) { return rank; });
     if (style.all) {

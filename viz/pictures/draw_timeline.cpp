@@ -32,8 +32,9 @@ using models::WorkKind;
 
 // Sizes, in pixels.
 constexpr double kTimelineMargin = 16;
-constexpr double kRow = 22;     // maximum height of a row
-constexpr double kMaxRow = 44;  // the same in a picture with a given aspect
+constexpr double kRow = 22;        // maximum height of a row
+constexpr double kIdleWidth = 46;  // width of the column of idle shares
+constexpr double kMaxRow = 44;     // the same in a picture with a given aspect
 constexpr double kMinRow = 1.75;
 constexpr double kRowOfText = 15;  // minimum height for text in bars
 constexpr double kRankGap = 10;    // gap between ranks
@@ -149,13 +150,15 @@ class TimelinePicture {
   }
 
   double left() const { return left_; }
+  double right() const { return right_; }
   std::int64_t end_ns() const { return end_ns_; }
   bool hangs() const { return hangs_; }
 
-  /// Uses the same scale as other timelines. `left`: position of the first moment; `end_ns`: the
-  /// last moment; `hangs`: whether a timeline needs space for stuck ops.
-  void share_scale(double left, std::int64_t end_ns, bool hangs) {
+  /// Uses the same scale as other timelines. `left`: position of the first moment; `right`: end of
+  /// the rows; `end_ns`: the last moment; `hangs`: whether a timeline needs space for stuck ops.
+  void share_scale(double left, double right, std::int64_t end_ns, bool hangs) {
     left_ = left;
+    right_ = right;
     scale_ns_ = end_ns;
     scale_x_ = hangs ? right_ - (right_ - left_) * kHangShare : right_;
     end_x_ = x_of(end_ns_);
@@ -344,7 +347,7 @@ class TimelinePicture {
     rank_width_ = std::min(ranks * 1.1 + 12, kMaxNames);
     name_width_ = has_text() ? std::min(names + 12, kMaxNames) : 8;
     left_ = kTimelineMargin + rank_width_ + name_width_;
-    right_ = style_.width - kTimelineMargin;
+    right_ = style_.width - kTimelineMargin - (has_text() && shows_idle() ? kIdleWidth : 0);
     scale_ns_ = end_ns_;
     scale_x_ = hangs_ ? right_ - (right_ - left_) * kHangShare : right_;
     end_x_ = scale_x_;
@@ -484,11 +487,8 @@ class TimelinePicture {
       const SliceColour colour = shaded_colour(kind_of(kOptimizer), 0);
       add_key({.fill = colour.fill, .stroke = kInk, .stroke_width = 0.5}, "optimizer step");
     }
-    bool idle = false;
-    for (const RankRows& rank : groups_) {
-      for (const Lane* lane : rank.lanes) idle = idle || shows_idle(*lane);
-    }
-    if (idle) add_key({.fill = kRule}, "idle");
+    if (shows_idle())
+      add_key({.fill = kRule}, has_text() ? "idle, its share at the right" : "idle");
     if (waits) {
       add_key({.fill = "#ffffff", .stroke = kGrey, .stroke_width = 0.8, .hatched = true}, "waits");
     }
@@ -626,7 +626,14 @@ class TimelinePicture {
            std::any_of(lane.slices.begin(), lane.slices.end(), computes);
   }
 
-  // Adds a gray background to a lane that computes. The tooltip shows the lane's idle share.
+  bool shows_idle() const {
+    return std::any_of(groups_.begin(), groups_.end(), [&](const RankRows& rank) {
+      return std::any_of(rank.lanes.begin(), rank.lanes.end(),
+                         [&](const Lane* lane) { return shows_idle(*lane); });
+    });
+  }
+
+  // Adds a gray background to a lane that computes, and the lane's idle share at the right.
   void add_idle(const Lane& lane, double y) {
     std::vector<models::Interval> busy;
     for (const Slice& slice : lane.slices) {
@@ -640,6 +647,10 @@ class TimelinePicture {
                           .height = bar_,
                           .fill = kRule,
                           .tip = fmt::format("idle {:.1f} %", share)});
+    if (!has_text()) return;
+    scene_.add(Scene::Text{style_.width - kTimelineMargin, y + bar_ / 2,
+                           fmt::format("{:.1f} %", share), kLabelSize, Scene::Anchor::kEnd, false,
+                           kGreyText});
   }
 
   // Marks a rank that other ranks wait for in vain.
@@ -973,6 +984,7 @@ Scene draw_timelines(const std::vector<TimelineRun>& runs, const TimelineStyle& 
   own.width /= style.font_scale;
   std::vector<std::unique_ptr<TimelinePicture>> pictures;
   double left = 0;
+  double right = own.width;
   std::int64_t end_ns = 0;
   bool hangs = false;
   for (const TimelineRun& of : runs) {
@@ -981,6 +993,7 @@ Scene draw_timelines(const std::vector<TimelineRun>& runs, const TimelineStyle& 
         std::make_unique<TimelinePicture>(*of.graph, *of.run, *of.timeline, own));
     picture.measure(runs.size());
     left = std::max(left, picture.left());
+    right = std::min(right, picture.right());
     end_ns = std::max(end_ns, picture.end_ns());
     hangs = hangs || picture.hangs();
   }
@@ -988,7 +1001,7 @@ Scene draw_timelines(const std::vector<TimelineRun>& runs, const TimelineStyle& 
   Scene all(own.width, 0, style.title.empty() ? "Several runs on one scale" : style.title);
   all.set_height(all.add_head({}) - 10);
   for (auto& picture : pictures) {
-    picture->share_scale(left, end_ns, hangs);
+    picture->share_scale(left, right, end_ns, hangs);
     all.add_below(picture->draw());
   }
   return all;

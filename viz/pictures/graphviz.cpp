@@ -7,8 +7,10 @@
 #include "viz/pictures/graphviz.hpp"
 
 #include <algorithm>
+#include <locale>
 #include <map>
 #include <mutex>
+#include <sstream>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -313,6 +315,10 @@ struct Graphviz::Data {
   double font_scale = 1;
   double fit_width = 0;  // 0: no limit
   double fit_height = 0;
+  double aspect = 0;  // width divided by height; 0: as the contents need
+  bool turns = false;
+  double width = 0;  // size of the last layout, in points
+  double height = 0;
   double scale = 1;
 
   std::string themed(std::string_view name, const std::string& value) const {
@@ -337,8 +343,8 @@ std::string Graphviz::Data::svg(const std::string& dot) {
     if (read) read->clos->disc.io = &AgIoDisc;
     if (read && gvLayout(context(), read.get(), "dot") == 0) {
       const boxf box = GD_bb(read.get());
-      const double width = std::max(1.0, box.UR.x - box.LL.x);
-      const double height = std::max(1.0, box.UR.y - box.LL.y);
+      width = std::max(1.0, box.UR.x - box.LL.x);
+      height = std::max(1.0, box.UR.y - box.LL.y);
       scale = fit_width > 0 ? std::min({1.0, fit_width / width, fit_height / height}) : 1.0;
       result = with_fonts(rendered(gvRenderData, read.get()));
       // The layout is not freed: if flat edges have labels, Graphviz 2.42 frees the same memory
@@ -443,8 +449,51 @@ void Graphviz::set_font_scale(double scale) {
   set_edges("fontsize", "14");
 }
 
-void Graphviz::set_aspect(double aspect) {
-  set(root(), "ratio", fmt::format("{:.4f}", 1 / aspect));
+void Graphviz::set_aspect(double aspect, bool turns) {
+  data_->aspect = aspect;
+  data_->turns = turns;
+}
+
+// Chooses the direction in which the graph needs the smaller page of the wanted aspect, and adds
+// margins: Graphviz's `ratio` would spread the nodes instead, and ignores the title.
+void Graphviz::fill_page(PictureFormat format) {
+  constexpr double kPointsPerInch = 72;
+  constexpr double kMargin = 4;  // Graphviz's default
+  double best = 0;               // height of the page
+  const std::vector<const char*> directions =
+      data_->turns ? std::vector{"LR", "TB"} : std::vector{""};
+  const char* chosen = directions.front();
+  std::string pad;
+  for (const char* direction : directions) {
+    if (data_->turns) set(root(), "rankdir", direction);
+    double width = 0;
+    double height = 0;
+    if (format == PictureFormat::kSvg) {
+      data_->svg(dot());
+      width = data_->width;
+      height = data_->height;
+    } else {
+      // The program `dot` can measure text differently. It writes "graph SCALE WIDTH HEIGHT".
+      std::string graph;
+      double scale = 1;
+      std::istringstream plain(drawn_by_dot(dot(), "dot", "plain"));
+      plain.imbue(std::locale::classic());
+      plain >> graph >> scale >> width >> height;
+      width *= kPointsPerInch;
+      height *= kPointsPerInch;
+    }
+    width += 2 * kMargin;
+    height += 2 * kMargin;
+    const double page = std::max(height, width / data_->aspect);
+    if (best > 0 && page >= best) continue;
+    best = page;
+    chosen = direction;
+    pad = fmt::format("{:.4f},{:.4f}",
+                      (kMargin + (page * data_->aspect - width) / 2) / kPointsPerInch,
+                      (kMargin + (page - height) / 2) / kPointsPerInch);
+  }
+  if (data_->turns) set(root(), "rankdir", chosen);
+  set(root(), "pad", pad);
 }
 
 double Graphviz::scale() const { return data_->scale; }
@@ -466,6 +515,10 @@ std::string Graphviz::dot() const {
 std::string Graphviz::drawing(PictureFormat format) {
   std::string text = dot();
   if (format == PictureFormat::kDot) return text;
+  if (data_->aspect > 0) {
+    fill_page(format);
+    text = dot();
+  }
   if (format == PictureFormat::kSvg) return data_->svg(text);
   if (data_->fit_width > 0) data_->svg(text);  // sets scale(), which is equal for all formats
   return drawn_by_dot(text, "dot", name_of(format));

@@ -81,8 +81,9 @@ class Graphviz {
   /// Scales all text, except HTML-like labels. Must be called before all other functions except
   /// set_dark().
   void set_font_scale(double scale);
-  /// Sets width divided by height. Spreads the layout; text keeps its size.
-  void set_aspect(double aspect);
+  /// Sets width divided by height. Adds margins and, with `turns`, chooses the direction of the
+  /// graph that needs less of them.
+  void set_aspect(double aspect, bool turns);
 
   std::string dot() const;
 
@@ -92,6 +93,8 @@ class Graphviz {
   std::string drawing(PictureFormat format);
 
  private:
+  void fill_page(PictureFormat format);
+
   struct Data;
   std::unique_ptr<Data> data_;
 };

@@ -157,9 +157,8 @@ void Drawing::add_style() {
                   legend_html(picture_.title, lines, {}, picture_.made_by, picture_.font_scale));
   graph_.set(graph_.root(), "labelloc", "t");
   graph_.set(graph_.root(), "labeljust", "l");
-  const bool is_wide = picture_.aspect > 1;
-  graph_.set(graph_.root(), "rankdir", is_wide ? "LR" : "TB");
-  if (picture_.aspect > 0) graph_.set_aspect(picture_.aspect);
+  graph_.set(graph_.root(), "rankdir", "TB");
+  if (picture_.aspect > 0) graph_.set_aspect(picture_.aspect, true);
   graph_.set(graph_.root(), "fontname", "Helvetica");
   graph_.set(graph_.root(), "newrank", "true");  // aligns waits from top to bottom across all ranks
   graph_.set(graph_.root(), "nodesep", "0.35");
