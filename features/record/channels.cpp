@@ -154,8 +154,12 @@ std::uint32_t Channels::add(const std::string& name, std::vector<std::vector<std
   Channel channel;
   channel.on_host = like.on_host;
   channel.is_gloo = like.is_gloo;
-  const std::uint32_t copy = ++names_[name];
-  channel.name = copy == 1 ? name : name + " " + std::to_string(copy);
+  std::uint32_t& uses = names_[name];
+  channel.name = ++uses == 1 ? name : name + " " + std::to_string(uses);
+  while (uses > 1 && names_.count(channel.name) > 0) {  // a channel beside "g 2" is not "g 2", too
+    channel.name = name + " " + std::to_string(++uses);
+  }
+  if (uses > 1) names_[channel.name] = 1;
   channel.lists = std::move(lists);
   channels_.push_back(std::move(channel));
   return static_cast<std::uint32_t>(channels_.size() - 1);

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "tests/support/catch.hpp"
 #include "tests/support/record.hpp"
 
@@ -359,6 +361,20 @@ TEST_CASE("each group keeps its backend", "[formats][gloo_rules]") {
   CHECK(is_proved(record, "own"));
   CHECK(is_proved(record, "gloo"));
   CHECK_FALSE(is_proved(record, "nccl"));
+}
+
+TEST_CASE("pending calls of groups with one description", "[formats][gloo_rules]") {
+  // The second group is named "tp 2", and so must not be the channel beside it.
+  std::string groups;
+  for (const char* number : {"1", "2"}) {
+    groups += fmt::format(
+        "{{\"def\": \"g{0}\", \"group\": \"{0}\", \"ranks\": [0, 1], \"backend\": \"gloo\", "
+        "\"desc\": \"tp\"}}\n{{\"new_group\": \"g{0}\", \"key\": {0}}}\n",
+        number);
+  }
+  Rank rank("g2", groups);
+  rank.start("all_reduce", -1, 1).start("all_reduce", -1, 2).wait(1).wait(2);
+  CHECK(is_proved(record_of("gloo", {rank.text(), rank.text()}), "own"));
 }
 
 TEST_CASE("the halves of a group with two backends do not know each other",
