@@ -111,6 +111,7 @@ std::string order_text(const ScenarioInput& input, const std::vector<formats::Se
 struct Judgement {
   std::vector<std::string>& basis;  // assumptions of the answer, as reported
   std::string undecided{};          // headline of an undecided answer; empty: decided
+  bool other_sender_hangs = false;  // for a recv from any source
 };
 
 // Makes the answer undecided. The exploration keeps its own answer, which the report uses to
@@ -152,6 +153,7 @@ void judge_any_source(const ScenarioInput& input, const RecordInput& recorded,
   if (!as_recorded || as_recorded->exploration.answer != sim::Answer::kProved) return;
   found.check = std::move(*as_recorded);
   undecide(found, judged, "it hangs only if another sender comes first");
+  judged.other_sender_hangs = true;
   judged.basis.push_back(
       fmt::format("a recv from any source received from one rank here; with another sender this "
                   "recording can hang, but the script might then behave differently. 'pipesim "
@@ -294,6 +296,9 @@ class CheckRun {
     return code;
   }
 
+  // Whether the job hangs if a recv from any source takes the send of another rank than it did.
+  bool other_sender_hangs() const { return other_sender_hangs_; }
+
  private:
   const models::TaskGraph& graph() const { return way_ ? way_->graph : scenario_.graph; }
   bool interrupted() const { return console_.interrupted != nullptr && *console_.interrupted; }
@@ -362,6 +367,7 @@ class CheckRun {
     check_other_ways(check_one, options.stop);
     judge_scenario(scenario_.undecided, modes_, judged);
     if (modes_.answer == models::JobAnswer::kUndecided) undecided_ = std::move(judged.undecided);
+    other_sender_hangs_ = judged.other_sender_hangs;
     const std::vector<formats::Setting> way =
         ways_ ? ways_->settings : std::vector<formats::Setting>();
     const models::ProcessGroups groups = graph().process_groups;
@@ -455,6 +461,7 @@ class CheckRun {
   formats::Scenario scenario_;
   std::optional<models::LaidOutJob> job_;  // job of the default way; empty once checked
   std::vector<std::string> basis_;
+  bool other_sender_hangs_ = false;
   std::string undecided_;  // headline if the scenario or the record leaves the answer undecided
   std::optional<CheckedWays> ways_;
   std::optional<formats::Scenario> way_;  // the way that is shown; empty: the default way
@@ -462,7 +469,7 @@ class CheckRun {
 };
 
 // Checks `files`, and prints the beginning of the report, up to the first empty line, only if the
-// job can hang. `when` begins the line.
+// job can hang, with the recorded senders or with others. `when` begins the line.
 int check_quietly(const Arguments& arguments, const ScenarioFiles& files, const std::string& when,
                   const Console& console) {
   std::ostringstream report;
@@ -474,8 +481,9 @@ int check_quietly(const Arguments& arguments, const ScenarioFiles& files, const 
                       .simulating = console.simulating,
                       .passes = console.passes,
                       .out_columns = console.out_columns};
-  const int code = CheckRun(arguments, files, quiet).run();
-  if (code == kExitBad) {
+  CheckRun run(arguments, files, quiet);
+  const int code = run.run();
+  if (code == kExitBad || run.other_sender_hangs()) {
     const std::string text = report.str();
     console.out << when << text.substr(0, text.find("\n\n")) << "\n" << std::flush;
   }

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import struct
@@ -344,6 +345,72 @@ def test_a_job_is_followed(t):
     t.set_idle(0)
     assert run() == (0, "", "")
     assert t.check()["answer"] == "undecided"
+
+
+def moves(rank, folder, can_hang):
+    """Makes steps until the file `stop` exists. If `can_hang`, from step 5 on rank 0 can take the
+    send of rank 1 with the recv from any source, and then waits forever; a file that pipesim does
+    not see prevents it."""
+    x = torch.ones(1)
+    optimizer = torch.optim.SGD(torch.nn.Linear(1, 1).parameters(), 0.1)
+    step, goes_on = 0, torch.ones(1)
+    while goes_on.item():
+        sent = folder / f"sent{step}"
+        if can_hang and step >= 5:
+            if rank == 0:
+                dist.recv(x)
+                dist.recv(x, 1)
+            elif rank == 1:
+                while not sent.exists():
+                    time.sleep(0.001)
+                dist.send(x, 0)
+            elif rank == 2:
+                dist.send(x, 0)  # returns after rank 0 has taken it
+                sent.touch()
+        goes_on = torch.tensor([0.0 if (folder / "stop").exists() else 1.0])
+        dist.all_reduce(goes_on, op=dist.ReduceOp.MIN)
+        optimizer.step()
+        step += 1
+        print(step, flush=True)
+        time.sleep(0.02)
+
+
+def bytes_read(pid):
+    return int(re.search(r"rchar: (\d+)", pathlib.Path(f"/proc/{pid}/io").read_text())[1])
+
+
+def follow_moving_job(t, can_hang):
+    """Follows a job of four ranks while it moves. Returns the status, and what was printed while
+    the job moved and after it."""
+    folder = t.folder / f"moves{can_hang}"
+    folder.mkdir()
+    run = attached(lambda rank: moves(rank, folder, can_hang), folder / "rec")
+    job = real_gloo.Job(folder, 4, run, "attach_test.py")
+    job.start()
+    logs = [folder / f"{rank}.log" for rank in range(4)]
+    while not all(log.exists() and "\n7\n" in log.read_text() for log in logs):
+        time.sleep(0.02)
+    follower = subprocess.Popen(
+        [PIPESIM, "check", "--follow", folder / "rec"], stdout=subprocess.PIPE, text=True
+    )
+    shown = follower.stdout.readline() if can_hang else ""
+    size = sum(path.stat().st_size for path in (folder / "rec").glob("*.calls"))
+    while not can_hang and bytes_read(follower.pid) < size:
+        time.sleep(0.02)
+    moving = not any(os.waitpid(pid, os.WNOHANG)[0] for pid in job._pids)
+    (folder / "stop").touch()
+    for pid in job._pids:
+        assert os.waitpid(pid, 0)[1] == 0, [log.read_text() for log in logs]
+    rest = follower.communicate()[0]
+    assert moving
+    return follower.returncode, shown, rest
+
+
+def test_a_moving_job_is_followed(t):
+    status, shown, _ = follow_moving_job(t, can_hang=True)
+    assert re.match(r"after \d+ steps: .*UNDECIDED: it hangs only if another sender", shown), shown
+    assert status == 3, status
+    assert follow_moving_job(t, can_hang=False) == (0, "", "")
 
 
 def test_a_hang_is_evidence(t):
