@@ -54,6 +54,7 @@ _HOOKED = {
     "REDUCE_SCATTER": "reduce_scatter",
     "BARRIER": "barrier",
 }
+_BACKEND_SELECT = torch._C.DispatchKey.BackendSelect
 _HOOK_ID = 0x7069706573  # unlike those of other tools
 
 # Ops that DDP calls from C++, and the methods of ProcessGroup that they correspond to.
@@ -68,6 +69,7 @@ class Kernels:
         self._libraries: dict[str, Any] = {}
         self._has_reducer = False
         self._hooked: list[weakref.ref[Any]] = []
+        self._wait_op: Any = None
 
     def install(self) -> None:
         """Installs the kernels of functional collectives. The kernels of the reducer follow with
@@ -78,12 +80,13 @@ class Kernels:
         for name, op in _FUNCTIONAL.items():
             packet = getattr(torch.ops._c10d_functional, name, None)
             if packet is not None:
-                self._add(packet.default, functools.partial(self._functional, packet.default, op))
+                self._add(packet.default, self._kernel_of(packet.default, op))
         for name in _NOT_NOTED:
             packet = getattr(torch.ops._c10d_functional, name, None)
             if packet is not None:
                 self._add(packet.default, functools.partial(self._not_noted, packet.default, name))
-        self._add(torch.ops._c10d_functional.wait_tensor.default, self._wait_tensor)
+        self._wait_op = torch.ops._c10d_functional.wait_tensor.default
+        self._add(self._wait_op, self._wait_tensor)
         self._before_ddp(self._install_reducer)
         self._before_broadcasts()
 
@@ -212,32 +215,38 @@ class Kernels:
             self._noting.keep_results(result, known)
         return result
 
-    def _functional(self, op: Any, name: str, keys: Any, *args: Any) -> Any:
+    def _kernel_of(self, op: Any, name: str) -> Callable[..., Any]:
+        """Returns the kernel of a functional op."""
         noting = self._noting
-        below = keys.remove(torch._C.DispatchKey.BackendSelect)
-        if noting.own.inside or not noting.active or _is_traced(args[0]):
-            return op.redispatch(below, *args)
-        given = dict(zip((argument.name for argument in op._schema.arguments), args))
+        names = [argument.name for argument in op._schema.arguments]
+        at = {each: i for i, each in enumerate(names)}
+        of_group, of_root = at["group_name"], at.get("src")
 
-        def describe(group: Group, *_: Any) -> Call:
-            inputs = [args[0]] if isinstance(args[0], torch.Tensor) else args[0]
-            root = group.ranks[given["src"]] if "src" in given else None
+        def describe(group: Group, *args: Any) -> Call:
+            inputs = (args[0],) if isinstance(args[0], torch.Tensor) else args[0]
+            root = group.ranks[args[of_root]] if of_root is not None else None
             call = out_of_place(name, inputs, root)
             if name != "all_to_all":
                 return call
-            splits = (given["input_split_sizes"], given["output_split_sizes"])
+            splits = (args[at["input_split_sizes"]], args[at["output_split_sizes"]])
             return with_row_splits(call, args[0], splits)
 
-        known = noting.call(describe, given["group_name"], args, sys._getframe(1))
-        return self._made(op, below, args, known, keep=True)
+        def kernel(keys: Any, *args: Any) -> Any:
+            below = keys.remove(_BACKEND_SELECT)
+            if noting.own.inside or not noting.active or _is_traced(args[0]):
+                return op.redispatch(below, *args)
+            known = noting.call(describe, args[of_group], args, sys._getframe(1))
+            return self._made(op, below, args, known, keep=True)
+
+        return kernel
 
     def _not_noted(self, op: Any, name: str, keys: Any, *args: Any) -> Any:
         self._noting.incomplete(f"functional {name} is not noted")
-        return op.redispatch(keys.remove(torch._C.DispatchKey.BackendSelect), *args)
+        return op.redispatch(keys.remove(_BACKEND_SELECT), *args)
 
     def _of_reducer(self, op: Any, method: str, keys: Any, *args: Any) -> Any:
         noting = self._noting
-        below = keys.remove(torch._C.DispatchKey.BackendSelect)
+        below = keys.remove(_BACKEND_SELECT)
         if noting.own.inside or not noting.active:
             return op.redispatch(below, *args)
         at = 2 if method == "allgather" else 1
@@ -251,9 +260,8 @@ class Kernels:
         return self._made(op, below, args, known, keep=False)
 
     def _wait_tensor(self, keys: Any, tensor: torch.Tensor) -> Any:
-        noting = self._noting
-        op = torch.ops._c10d_functional.wait_tensor.default
-        below = keys.remove(torch._C.DispatchKey.BackendSelect)
+        noting, op = self._noting, self._wait_op
+        below = keys.remove(_BACKEND_SELECT)
         if noting.own.inside or not noting.active or _is_traced(tensor):
             return op.redispatch(below, tensor)
         noted = noting.wait_for_result(tensor, sys._getframe(1))

@@ -122,13 +122,13 @@ def _wrap_works(noting: Noting) -> None:
         def wait(self: Any, *args: Any, **kwargs: Any) -> Any:
             if own.inside or not noting.active:
                 return original(self, *args, **kwargs)
-            limit = next(iter((*args, *kwargs.values())), None)
-            noted = noting.wait(self, sys._getframe(), bool(limit))
+            has_timeout = bool((args or kwargs) and next(iter((*args, *kwargs.values()))))
+            noted = noting.wait(self, sys._getframe(), has_timeout)
             own.inside = True
             try:
                 return original(self, *args, **kwargs)  # releases the GIL
             except BaseException as error:
-                noting.failed(error, bool(limit))
+                noting.failed(error, has_timeout)
                 raise
             finally:
                 own.inside = False

@@ -6,6 +6,7 @@ import dataclasses
 import dis
 import functools
 import inspect
+import itertools
 import os
 import re
 import sys
@@ -163,20 +164,32 @@ class Places:
 
     def current(self, frame: Optional[FrameType] = None) -> Optional[Place]:
         """Returns the innermost line that `_is_shown` accepts, or None, e.g. in torch's threads."""
-        frames: list[FrameType] = []
-        key: list[int] = []
-        at: Optional[FrameType] = frame or sys._getframe(1)
-        while at is not None and not _is_bottom(at):
-            frames.append(at)
-            key += (id(at.f_code), at.f_lasti)
+        innermost = frame or sys._getframe(1)
+        stack: list[int] = []
+        add = stack.append
+        at: Optional[FrameType] = innermost
+        while at is not None:  # most of the cost of a note: known stacks need no more than this
+            add(id(at.f_code))
+            add(at.f_lasti)
             at = at.f_back
-        known = self._known.get(tuple(key))
+        key = tuple(stack)
+        known = self._known.get(key)
         if known is None:
             if len(self._known) == _MAX_KNOWN_STACKS:
                 self._known.clear()
-            place = self._place_of([(each, each.f_lineno) for each in frames])
-            known = self._known[tuple(key)] = (place, [each.f_code for each in frames])
+            known = self._known[key] = self._new_stack(innermost)
         return known[0]
+
+    def _new_stack(self, frame: FrameType) -> tuple[Optional[Place], list[CodeType]]:
+        """Returns the place of a stack, and the code objects of its frames."""
+        frames: list[FrameType] = []
+        at: Optional[FrameType] = frame
+        while at is not None:
+            frames.append(at)
+            at = at.f_back
+        script = itertools.takewhile(lambda each: not _is_bottom(each), frames)
+        place = self._place_of([(each, each.f_lineno) for each in script])
+        return place, [each.f_code for each in frames]
 
     def raised(self, trace: Optional[TracebackType]) -> Optional[Place]:
         """Returns the innermost shown line of an exception. The lines come from the traceback,
