@@ -509,6 +509,34 @@ class Collect(TestCase):
         self.assertIn("The job waits for rank 2, whose host is in read (tarfile.py:512).", text)
         self.assertNotIn("No facts", text)
 
+    def test_the_notes_of_attach(self):
+        notes = self.folder / "notes"
+        notes.mkdir()
+        self.torchrun()
+        for rank in range(4):
+            (notes / f"rank{rank}.calls").write_text(f"calls of rank {rank}")
+            (notes / f"rank{rank}.steps").write_text("steps")
+            self.proc.write(20 + rank, "maps", "7f00-7f10 r-xp 0 fe:00 7 /venv/torch/lib/libtorch_cpu.so\n"
+                            f"7f20-7f30 rw-s 0 fe:00 9 {notes}/rank{rank}.calls\n")  # fmt: skip
+        (notes / "record.json").write_text("{}")
+        (notes / "other").write_text("")
+        self.collect()
+        names = ["rank0.calls", "rank0.steps", "rank1.calls", "rank1.steps", "rank2.calls", "rank2.steps",
+                 "rank3.calls", "rank3.steps", "record.json"]  # fmt: skip
+        self.assertEqual(sorted(path.name for path in (self.out / "attach").iterdir()), names)
+        self.assertEqual((self.out / "attach/rank2.calls").read_text(), "calls of rank 2")
+
+    def test_notes_of_attach_that_lack_ranks_are_left_out(self):
+        notes = self.folder / "notes"
+        notes.mkdir()
+        (notes / "rank0.calls").write_text("")
+        self.torchrun()
+        self.proc.write(20, "maps", "7f00-7f10 r-xp 0 fe:00 7 /venv/torch/lib/libtorch_cpu.so\n"
+                        f"7f20-7f30 rw-s 0 fe:00 9 {notes}/rank0.calls\n")  # fmt: skip
+        _, facts = self.collect()
+        self.assertFalse((self.out / "attach").exists())
+        self.assertIn("does not have those of all ranks", json.dumps(facts["notes"]))
+
     def test_calls_of_the_debug_server(self):
         port = self.serve({"fr_trace_json": json.dumps(FULL_DUMP).encode()})
         self.proc.add(20, "python3 train.py", elastic(0, 1, 1), sockets=[listens(1, port)])
