@@ -61,6 +61,19 @@ class Failures(unittest.TestCase):
         for thread in ("rank 0: thread 'loader'", "rank 1: thread 'loader'", "thread 'saver'"):
             self.assertIn(f"{thread} ended with ValueError: invalid literal", text)
 
+    def test_a_second_init_rests_on_the_store(self):
+        def job(times):
+            for _ in range(times):
+                dist.init_process_group("gloo")
+                dist.barrier()
+                dist.destroy_process_group()
+
+        said = "gone from the store at the second"
+        self.assertNotIn(said, " ".join(record(job, ranks=2, args=(1,)).check().text.split()))
+        report = record(job, ranks=2, args=(2,)).check()
+        self.assertTrue(report.proved, report.text)
+        self.assertIn(said, " ".join(report.text.split()))
+
     def test_an_exit_status_is_named(self):
         self.assertIn("FAILED: rank 1 exited with status 3; ranks 0 and 2 wait", ends("exit").text)
 

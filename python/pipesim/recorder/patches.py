@@ -31,6 +31,10 @@ from pipesim.recorder.two_backends import TwoBackendsGroup
 from pipesim.recorder.works import Group
 
 _WORLD = "pipesim:world"
+_KEPT_KEYS = (
+    "keys of the first init_process_group are gone from the store at the second; torchrun's store "
+    "keeps them, and gloo of torch 2.13 then hangs"
+)
 _SHORTEST_DEFAULT = datetime.timedelta(minutes=10)  # among the backends' timeouts
 _KINDS_OF_NCCL = ("nccl2", "nccl-legacy", "nccl-lazy")
 
@@ -226,6 +230,8 @@ def _replace_groups(recorder: RankRecorder) -> None:
         is_world = not given["global_ranks_in_group"]
         if is_world:  # with `store=`, no rendezvous has checked the size
             _check_size(recorder, given["group_rank"], given["group_size"])
+            if kept:
+                recorder.note("other", _KEPT_KEYS)
         if str(given["backend"]) == "fake" and not is_world:  # exchanges nothing, never waits
             return original_helper(*args, **kwargs)
         name = given["group_name"] or str(c10d._group_count)
