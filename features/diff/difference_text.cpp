@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "models/report_schema.hpp"
+#include "viz/report/section.hpp"
 #include "viz/report/styled.hpp"
 #include "viz/report/table.hpp"
 #include "viz/report/words.hpp"
@@ -20,7 +20,6 @@
 namespace pipesim::viz {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using models::KeyChange;
 using models::KeyValue;
 using models::MovedOp;
@@ -265,7 +264,7 @@ class Text {
 // ---------------------------------------------------------------------------------------------
 // JSON
 
-Json value_json(const std::optional<KeyValue>& value) {
+JsonValue value_json(const std::optional<KeyValue>& value) {
   if (!value) return nullptr;
   const bool plain = value->unit == KeyValue::Unit::kNumber && value->numbers.size() == 1 &&
                      value->numbers.front().second.empty();
@@ -273,84 +272,81 @@ Json value_json(const std::optional<KeyValue>& value) {
   return value_text(value);
 }
 
-Json key_json(const KeyChange& change) {
-  return {{"key", change.key}, {"a", value_json(change.before)}, {"b", value_json(change.after)}};
+Section key_data(const KeyChange& change) {
+  return Section()
+      .say("key", change.key)
+      .say("a", value_json(change.before))
+      .say("b", value_json(change.after));
 }
 
-Json place_json(const std::optional<models::Place>& place) {
+JsonValue place_json(const std::optional<models::Place>& place) {
   if (!place) return nullptr;
-  Json json = {{"line", place->line}, {"column", place->column}};
-  if (place->file > 0) json["patch"] = place->file;
-  return json;
+  return Section().at(*place).data();
 }
 
-Json graph_json(const models::GraphDifference& graph) {
-  Json json = {{"top", Json::array()}, {"changes", Json::array()}};
-  for (const KeyChange& change : graph.top) json["top"].push_back(key_json(change));
+Section graph_data(const models::GraphDifference& graph) {
+  const auto list = [](const auto& changes) {
+    std::vector<JsonValue> items;
+    for (const KeyChange& change : changes) items.push_back(key_data(change).data());
+    return items;
+  };
+  std::vector<JsonValue> changes;
   for (const TemplateChange& change : graph.templates) {
-    Json item = {{"what", change.what}, {"name", change.name}};
-    item["a"] = place_json(change.before);
-    item["b"] = place_json(change.after);
-    item["keys"] = Json::array();
-    for (const KeyChange& key : change.keys) item["keys"].push_back(key_json(key));
-    json["changes"].push_back(std::move(item));
+    Section item;
+    item.say("what", change.what).say("name", change.name);
+    item.say("a", place_json(change.before)).say("b", place_json(change.after));
+    changes.push_back(item.say("keys", list(change.keys)).data());
   }
-  return json;
+  return Section().say("top", list(graph.top)).say("changes", changes);
 }
 
-Json times_json(const sim::OpTimes& times) {
-  Json json = Json::object();
+JsonValue times_json(const sim::OpTimes& times) {
+  Section data;
   for (const Moment& moment : kMoments) {
     const sim::Time time = times.*moment.time;
-    json[std::string(moment.key) + "_ns"] = time == sim::kNever ? Json(nullptr) : Json(time.ns);
+    data.say(std::string(moment.key) + "_ns",
+             time == sim::kNever ? JsonValue(nullptr) : JsonValue(time.ns));
   }
-  return json;
+  return data.data();
 }
 
-Json moved_json(const MovedOp& op) {
-  return {{"rank", op.rank},
-          {"op", op.name},
-          {"act", op.number},
-          {"a", times_json(op.before)},
-          {"b", times_json(op.after)}};
+Section moved_data(const MovedOp& op) {
+  Section data;
+  data.say("rank", op.rank).say("op", op.name).say("act", op.number);
+  return data.say("a", times_json(op.before)).say("b", times_json(op.after));
 }
 
-Json end_json(const std::string& name, const models::RunEndFigures& end) {
-  return {{"name", name},
-          {"verdict", end.verdict},
-          {"cause", end.cause},
-          {"time_ns", end.time_ns},
-          {"fingerprint", fingerprint_text(end.fingerprint)},
-          {"acts", {{"done", end.ops_done}, {"expected", end.ops_expected}}},
-          {"cycle", end.cycle},
-          {"roots", end.roots}};
+JsonValue done_json(std::uint64_t done, std::uint64_t expected) {
+  return Section().say("done", done).say("expected", expected).data();
 }
 
-Json run_json(const models::RunDifference& run) {
-  Json json = {{"acts_in_both", run.ops_in_both}, {"acts_moved", run.ops_moved}};
-  if (run.first) {
-    json["first"] = moved_json(*run.first);
-    json["first"]["at_ns"] = run.first_ns;
-  }
-  json["pace"] = Json::array();
+JsonValue end_json(const std::string& name, const models::RunEndFigures& end) {
+  Section data;
+  data.say("name", name).say("verdict", end.verdict).say("cause", end.cause);
+  data.say("time_ns", end.time_ns).say("fingerprint", fingerprint_text(end.fingerprint));
+  data.say("acts", done_json(end.ops_done, end.ops_expected));
+  return data.say("cycle", end.cycle).say("roots", end.roots).data();
+}
+
+Section run_data(const models::RunDifference& run) {
+  Section data;
+  data.say("acts_in_both", run.ops_in_both).say("acts_moved", run.ops_moved);
+  if (run.first) data.say("first", moved_data(*run.first).say("at_ns", run.first_ns).data());
+  std::vector<JsonValue> paces;
   for (const PaceChange& change : run.pace) {
-    Json item = {{"op", change.op},
-                 {"acts", change.ops},
-                 {"a_ns", change.before_ns},
-                 {"b_ns", change.after_ns}};
-    item["largest"] = moved_json(change.largest);
-    item["largest"]["change_ns"] = change.largest_ns;
-    json["pace"].push_back(std::move(item));
+    Section item;
+    item.say("op", change.op).say("acts", change.ops);
+    item.say("a_ns", change.before_ns).say("b_ns", change.after_ns);
+    item.say("largest", moved_data(change.largest).say("change_ns", change.largest_ns).data());
+    paces.push_back(item.data());
   }
-  json["orders"] = Json::array();
+  std::vector<JsonValue> orders;
   for (const models::OrderChange& change : run.orders) {
-    json["orders"].push_back({{"rank", change.rank},
-                              {"stream", change.stream},
-                              {"position", change.position},
-                              {"a", change.before},
-                              {"b", change.after}});
+    Section item;
+    item.say("rank", change.rank).say("stream", change.stream).say("position", change.position);
+    orders.push_back(item.say("a", change.before).say("b", change.after).data());
   }
-  return json;
+  return data.say("pace", paces).say("orders", orders);
 }
 
 }  // namespace
@@ -437,20 +433,21 @@ std::string graph_difference_text(const models::GraphDifference& graph,
 }
 
 std::string difference_json(const Difference& difference) {
-  Json json = {{"schema", models::kReportSchema}, {"same", difference.same()}};
-  json["a"] = end_json(difference.before_name, difference.before);
-  json["b"] = end_json(difference.after_name, difference.after);
-  json["counts"] = Json::array();
+  Section data;
+  data.say("schema", models::kReportSchema).say("same", difference.same());
+  data.say("a", end_json(difference.before_name, difference.before));
+  data.say("b", end_json(difference.after_name, difference.after));
+  std::vector<JsonValue> counts;
   for (const auto& [before, after] : count_changes(difference)) {
-    json["counts"].push_back({{"rank", before.rank},
-                              {"op", before.op},
-                              {"a", {{"done", before.done}, {"expected", before.expected}}},
-                              {"b", {{"done", after.done}, {"expected", after.expected}}}});
+    Section item;
+    item.say("rank", before.rank).say("op", before.op);
+    item.say("a", done_json(before.done, before.expected));
+    counts.push_back(item.say("b", done_json(after.done, after.expected)).data());
   }
-  if (difference.graph) json["graph"] = graph_json(*difference.graph);
-  if (difference.run) json["run"] = run_json(*difference.run);
-  // Names from a file can be invalid UTF-8, which must not make the report fail.
-  return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+  data.say("counts", counts);
+  if (difference.graph) data.say("graph", graph_data(*difference.graph).data());
+  if (difference.run) data.say("run", run_data(*difference.run).data());
+  return data.json();
 }
 
 }  // namespace pipesim::viz

@@ -16,7 +16,6 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "models/boxed.hpp"
@@ -63,13 +62,109 @@ struct WordMember {
   void (*set)(T&, Word);
 };
 
-/// Every kind of member that a row can describe.
+/// A member that a row describes, of one of these kinds. Not a std::variant, whose instantiation
+/// for each struct takes the compiler half a second in every translation unit.
 template <typename T>
-using Member =
-    std::variant<std::monostate, bool T::*, std::int64_t T::*, std::optional<std::int64_t> T::*,
-                 std::uint32_t T::*, std::vector<std::uint32_t> T::*, ShortList<std::uint32_t> T::*,
-                 Expr T::*, Boxed<Expr> T::*, UsualExpr<0> T::*, UsualExpr<1> T::*,
-                 std::string T::*, ShortList<std::string> T::*, RankSet T::*, WordMember<T>>;
+class Member {
+ public:
+  constexpr Member() : none_(nullptr) {}
+  // NOLINTBEGIN(google-explicit-constructor): rows name their members
+  constexpr Member(bool T::*member) : kind_(Kind::kFlag), flag_(member) {}
+  constexpr Member(std::int64_t T::*member) : kind_(Kind::kNumber), number_(member) {}
+  constexpr Member(std::optional<std::int64_t> T::*member)
+      : kind_(Kind::kOptionalNumber), optional_number_(member) {}
+  constexpr Member(std::uint32_t T::*member) : kind_(Kind::kIndex), index_(member) {}
+  constexpr Member(std::vector<std::uint32_t> T::*member)
+      : kind_(Kind::kIndices), indices_(member) {}
+  constexpr Member(ShortList<std::uint32_t> T::*member)
+      : kind_(Kind::kShortIndices), short_indices_(member) {}
+  constexpr Member(Expr T::*member) : kind_(Kind::kExpr), expr_(member) {}
+  constexpr Member(Boxed<Expr> T::*member) : kind_(Kind::kBoxedExpr), boxed_expr_(member) {}
+  constexpr Member(UsualExpr<0> T::*member) : kind_(Kind::kUsualExpr0), usual_expr_0_(member) {}
+  constexpr Member(UsualExpr<1> T::*member) : kind_(Kind::kUsualExpr1), usual_expr_1_(member) {}
+  constexpr Member(std::string T::*member) : kind_(Kind::kText), text_(member) {}
+  constexpr Member(ShortList<std::string> T::*member) : kind_(Kind::kTexts), texts_(member) {}
+  constexpr Member(RankSet T::*member) : kind_(Kind::kRanks), ranks_(member) {}
+  constexpr Member(WordMember<T> member) : kind_(Kind::kWord), word_(member) {}
+  // NOLINTEND(google-explicit-constructor)
+
+  constexpr bool exists() const { return kind_ != Kind::kNone; }
+
+  /// Calls `call` with the pointer to the member or the WordMember, unless there is no member.
+  template <typename Visit>
+  constexpr void visit(const Visit& call) const {
+    switch (kind_) {
+      case Kind::kNone:
+        return;
+      case Kind::kFlag:
+        return call(flag_);
+      case Kind::kNumber:
+        return call(number_);
+      case Kind::kOptionalNumber:
+        return call(optional_number_);
+      case Kind::kIndex:
+        return call(index_);
+      case Kind::kIndices:
+        return call(indices_);
+      case Kind::kShortIndices:
+        return call(short_indices_);
+      case Kind::kExpr:
+        return call(expr_);
+      case Kind::kBoxedExpr:
+        return call(boxed_expr_);
+      case Kind::kUsualExpr0:
+        return call(usual_expr_0_);
+      case Kind::kUsualExpr1:
+        return call(usual_expr_1_);
+      case Kind::kText:
+        return call(text_);
+      case Kind::kTexts:
+        return call(texts_);
+      case Kind::kRanks:
+        return call(ranks_);
+      case Kind::kWord:
+        return call(word_);
+    }
+  }
+
+ private:
+  enum class Kind : std::uint8_t {
+    kNone,
+    kFlag,
+    kNumber,
+    kOptionalNumber,
+    kIndex,
+    kIndices,
+    kShortIndices,
+    kExpr,
+    kBoxedExpr,
+    kUsualExpr0,
+    kUsualExpr1,
+    kText,
+    kTexts,
+    kRanks,
+    kWord,
+  };
+
+  Kind kind_ = Kind::kNone;
+  union {
+    std::nullptr_t none_;
+    bool T::*flag_;
+    std::int64_t T::*number_;
+    std::optional<std::int64_t> T::*optional_number_;
+    std::uint32_t T::*index_;
+    std::vector<std::uint32_t> T::*indices_;
+    ShortList<std::uint32_t> T::*short_indices_;
+    Expr T::*expr_;
+    Boxed<Expr> T::*boxed_expr_;
+    UsualExpr<0> T::*usual_expr_0_;
+    UsualExpr<1> T::*usual_expr_1_;
+    std::string T::*text_;
+    ShortList<std::string> T::*texts_;
+    RankSet T::*ranks_;
+    WordMember<T> word_;
+  };
+};
 
 /// The rules for reading, writing and comparing a value, independent of its struct.
 struct FieldTraits {
@@ -279,52 +374,43 @@ constexpr FieldValue<T> by_hand(std::string_view type) {
 template <typename T, typename Object, typename Visit>
 void visit_member(const Field<T>& field, Object& object, const Visit& visit) {
   static_assert(std::is_same_v<std::remove_const_t<Object>, T>);
-  std::visit(
-      [&](const auto& member) {
-        using M = std::remove_cvref_t<decltype(member)>;
-        if constexpr (std::is_same_v<M, WordMember<T>>) {
-          Word word = member.get(object);
-          visit(word);
-          if constexpr (!std::is_const_v<Object>) {
-            if (word != member.get(object)) member.set(object, word);
-          }
-        } else if constexpr (!std::is_same_v<M, std::monostate>) {
-          visit(object.*member);
-        }
-      },
-      field.value.member);
+  field.value.member.visit([&](const auto& member) {
+    if constexpr (std::is_member_pointer_v<std::remove_cvref_t<decltype(member)>>) {
+      visit(object.*member);
+    } else {
+      Word word = member.get(object);
+      visit(word);
+      if constexpr (!std::is_const_v<Object>) {
+        if (word != member.get(object)) member.set(object, word);
+      }
+    }
+  });
 }
 
 /// Whether `a` and `b` have the same value under this key.
 template <typename T>
 bool same(const Field<T>& field, const T& a, const T& b) {
-  return std::visit(
-      [&](const auto& member) {
-        using M = std::remove_cvref_t<decltype(member)>;
-        if constexpr (std::is_same_v<M, WordMember<T>>) {
-          return member.get(a) == member.get(b);
-        } else if constexpr (std::is_same_v<M, std::monostate>) {
-          return true;
-        } else {
-          return a.*member == b.*member;
-        }
-      },
-      field.value.member);
+  bool same = true;
+  field.value.member.visit([&](const auto& member) {
+    if constexpr (std::is_member_pointer_v<std::remove_cvref_t<decltype(member)>>) {
+      same = a.*member == b.*member;
+    } else {
+      same = member.get(a) == member.get(b);
+    }
+  });
+  return same;
 }
 
 /// Gives `object` the value of `plain` under this key.
 template <typename T>
 void reset(const Field<T>& field, T& object, const T& plain) {
-  std::visit(
-      [&](const auto& member) {
-        using M = std::remove_cvref_t<decltype(member)>;
-        if constexpr (std::is_same_v<M, WordMember<T>>) {
-          member.set(object, member.get(plain));
-        } else if constexpr (!std::is_same_v<M, std::monostate>) {
-          object.*member = plain.*member;
-        }
-      },
-      field.value.member);
+  field.value.member.visit([&](const auto& member) {
+    if constexpr (std::is_member_pointer_v<std::remove_cvref_t<decltype(member)>>) {
+      object.*member = plain.*member;
+    } else {
+      member.set(object, member.get(plain));
+    }
+  });
 }
 
 template <typename M>
@@ -376,7 +462,9 @@ template <typename Object, typename Visit>
 void for_each_rank_set(Object& object, const Visit& visit) {
   using T = std::remove_const_t<Object>;
   for (const Field<T>& field : kFields<T>) {
-    if (const auto* set = std::get_if<RankSet T::*>(&field.value.member)) visit(object.**set);
+    visit_member(field, object, [&](auto& member) {
+      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(member)>, RankSet>) visit(member);
+    });
   }
 }
 
@@ -405,7 +493,7 @@ consteval bool describes_all(std::size_t others) {
   static_assert(std::is_aggregate_v<T>, "only the members of an aggregate can be counted");
   std::size_t described = others;
   for (const Field<T>& row : kFields<T>) {
-    if (row.value.member.index() != 0) ++described;
+    if (row.value.member.exists()) ++described;
   }
   return fields_detail::count_members<T>() == described;
 }

@@ -42,6 +42,14 @@ RankSet Group::members() const {
   return RankSet(std::move(all));
 }
 
+TaskGraph::TaskGraph() = default;
+TaskGraph::TaskGraph(const TaskGraph&) = default;
+TaskGraph::TaskGraph(TaskGraph&&) noexcept = default;
+TaskGraph& TaskGraph::operator=(const TaskGraph&) = default;
+TaskGraph& TaskGraph::operator=(TaskGraph&&) noexcept = default;
+TaskGraph::~TaskGraph() = default;
+bool operator==(const TaskGraph&, const TaskGraph&) = default;
+
 std::uint32_t TaskGraph::process_of(std::uint32_t rank) const {
   if (processes.group == kNoIndex) return rank;
   const Group& group = groups[processes.group];

@@ -641,6 +641,14 @@ static_assert(describes_all<ActorTemplate>(10),
 /// The task graph, see the head of this file. The order of the lists is the file's order and breaks
 /// all ties.
 struct TaskGraph {
+  // Defined in the source: each translation unit would compile them again.
+  TaskGraph();
+  TaskGraph(const TaskGraph&);
+  TaskGraph(TaskGraph&&) noexcept;
+  TaskGraph& operator=(const TaskGraph&);
+  TaskGraph& operator=(TaskGraph&&) noexcept;
+  ~TaskGraph();
+
   std::string name;
   std::uint32_t ranks = 1;
   // Micro-batches per step: an actor with this number of ops has one op per micro-batch; 0: none.
@@ -677,7 +685,7 @@ struct TaskGraph {
   /// host programs, 0 for actors.
   Expr hardware_queues() const;
 
-  friend bool operator==(const TaskGraph&, const TaskGraph&) = default;
+  friend bool operator==(const TaskGraph&, const TaskGraph&);
 };
 
 /// Replaces `steps` by one step with a list, if all steps are single ops and some actor occurs
