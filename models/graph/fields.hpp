@@ -67,25 +67,25 @@ struct WordMember {
 template <typename T>
 class Member {
  public:
-  constexpr Member() : none_(nullptr) {}
+  constexpr Member() : none(nullptr) {}
   // NOLINTBEGIN(google-explicit-constructor): rows name their members
-  constexpr Member(bool T::*member) : kind_(Kind::kFlag), flag_(member) {}
-  constexpr Member(std::int64_t T::*member) : kind_(Kind::kNumber), number_(member) {}
+  constexpr Member(bool T::*member) : kind_(Kind::kFlag), flag(member) {}
+  constexpr Member(std::int64_t T::*member) : kind_(Kind::kNumber), number(member) {}
   constexpr Member(std::optional<std::int64_t> T::*member)
-      : kind_(Kind::kOptionalNumber), optional_number_(member) {}
-  constexpr Member(std::uint32_t T::*member) : kind_(Kind::kIndex), index_(member) {}
+      : kind_(Kind::kOptionalNumber), optional_number(member) {}
+  constexpr Member(std::uint32_t T::*member) : kind_(Kind::kIndex), index(member) {}
   constexpr Member(std::vector<std::uint32_t> T::*member)
-      : kind_(Kind::kIndices), indices_(member) {}
+      : kind_(Kind::kIndices), indices(member) {}
   constexpr Member(ShortList<std::uint32_t> T::*member)
-      : kind_(Kind::kShortIndices), short_indices_(member) {}
-  constexpr Member(Expr T::*member) : kind_(Kind::kExpr), expr_(member) {}
-  constexpr Member(Boxed<Expr> T::*member) : kind_(Kind::kBoxedExpr), boxed_expr_(member) {}
-  constexpr Member(UsualExpr<0> T::*member) : kind_(Kind::kUsualExpr0), usual_expr_0_(member) {}
-  constexpr Member(UsualExpr<1> T::*member) : kind_(Kind::kUsualExpr1), usual_expr_1_(member) {}
-  constexpr Member(std::string T::*member) : kind_(Kind::kText), text_(member) {}
-  constexpr Member(ShortList<std::string> T::*member) : kind_(Kind::kTexts), texts_(member) {}
-  constexpr Member(RankSet T::*member) : kind_(Kind::kRanks), ranks_(member) {}
-  constexpr Member(WordMember<T> member) : kind_(Kind::kWord), word_(member) {}
+      : kind_(Kind::kShortIndices), short_indices(member) {}
+  constexpr Member(Expr T::*member) : kind_(Kind::kExpr), expr(member) {}
+  constexpr Member(Boxed<Expr> T::*member) : kind_(Kind::kBoxedExpr), boxed_expr(member) {}
+  constexpr Member(UsualExpr<0> T::*member) : kind_(Kind::kUsualExpr0), usual_expr_0(member) {}
+  constexpr Member(UsualExpr<1> T::*member) : kind_(Kind::kUsualExpr1), usual_expr_1(member) {}
+  constexpr Member(std::string T::*member) : kind_(Kind::kText), text(member) {}
+  constexpr Member(ShortList<std::string> T::*member) : kind_(Kind::kTexts), texts(member) {}
+  constexpr Member(RankSet T::*member) : kind_(Kind::kRanks), ranks(member) {}
+  constexpr Member(WordMember<T> member) : kind_(Kind::kWord), word(member) {}
   // NOLINTEND(google-explicit-constructor)
 
   constexpr bool exists() const { return kind_ != Kind::kNone; }
@@ -97,33 +97,33 @@ class Member {
       case Kind::kNone:
         return;
       case Kind::kFlag:
-        return call(flag_);
+        return call(flag);
       case Kind::kNumber:
-        return call(number_);
+        return call(number);
       case Kind::kOptionalNumber:
-        return call(optional_number_);
+        return call(optional_number);
       case Kind::kIndex:
-        return call(index_);
+        return call(index);
       case Kind::kIndices:
-        return call(indices_);
+        return call(indices);
       case Kind::kShortIndices:
-        return call(short_indices_);
+        return call(short_indices);
       case Kind::kExpr:
-        return call(expr_);
+        return call(expr);
       case Kind::kBoxedExpr:
-        return call(boxed_expr_);
+        return call(boxed_expr);
       case Kind::kUsualExpr0:
-        return call(usual_expr_0_);
+        return call(usual_expr_0);
       case Kind::kUsualExpr1:
-        return call(usual_expr_1_);
+        return call(usual_expr_1);
       case Kind::kText:
-        return call(text_);
+        return call(text);
       case Kind::kTexts:
-        return call(texts_);
+        return call(texts);
       case Kind::kRanks:
-        return call(ranks_);
+        return call(ranks);
       case Kind::kWord:
-        return call(word_);
+        return call(word);
     }
   }
 
@@ -148,21 +148,21 @@ class Member {
 
   Kind kind_ = Kind::kNone;
   union {
-    std::nullptr_t none_;
-    bool T::*flag_;
-    std::int64_t T::*number_;
-    std::optional<std::int64_t> T::*optional_number_;
-    std::uint32_t T::*index_;
-    std::vector<std::uint32_t> T::*indices_;
-    ShortList<std::uint32_t> T::*short_indices_;
-    Expr T::*expr_;
-    Boxed<Expr> T::*boxed_expr_;
-    UsualExpr<0> T::*usual_expr_0_;
-    UsualExpr<1> T::*usual_expr_1_;
-    std::string T::*text_;
-    ShortList<std::string> T::*texts_;
-    RankSet T::*ranks_;
-    WordMember<T> word_;
+    std::nullptr_t none;
+    bool T::*flag;
+    std::int64_t T::*number;
+    std::optional<std::int64_t> T::*optional_number;
+    std::uint32_t T::*index;
+    std::vector<std::uint32_t> T::*indices;
+    ShortList<std::uint32_t> T::*short_indices;
+    Expr T::*expr;
+    Boxed<Expr> T::*boxed_expr;
+    UsualExpr<0> T::*usual_expr_0;
+    UsualExpr<1> T::*usual_expr_1;
+    std::string T::*text;
+    ShortList<std::string> T::*texts;
+    RankSet T::*ranks;
+    WordMember<T> word;
   };
 };
 
