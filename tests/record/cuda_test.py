@@ -117,7 +117,6 @@ class Cuda(unittest.TestCase):
 
         self.finishes(job)
 
-    @needs_dtensor
     # In NCCL's reading `cold`, or by streams, the peer makes the call only after the loop.
     def test_loops_that_poll_are_waits(self):
         def loops(how, work, event, store):
@@ -182,6 +181,7 @@ class Cuda(unittest.TestCase):
                 report = record(lambda how=how: job(how), ranks=2, device="cuda").check()
                 self.assertTrue(report.proved, report.text)
 
+    @needs_dtensor
     def test_fsdp2_and_tensor_parallelism(self):
         def job():
             from torch.distributed.device_mesh import init_device_mesh
