@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -148,18 +149,31 @@ std::vector<RowColumn> columns_of(std::string_view text) {
   return columns;
 }
 
-// gloo's calls stay "scheduled" when they are over. Such a call counts as over if each rank that
-// uses the group made an equal one.
-bool is_over(const RowCall& call, const std::vector<RowColumn>& columns) {
-  return std::all_of(columns.begin(), columns.end(), [&](const RowColumn& column) {
-    const auto is_of_group = [&](const RowCall& it) { return it.group == call.group; };
-    const auto is_same = [&](const RowCall& it) {
-      return is_of_group(it) && it.sequence == call.sequence && it.op == call.op &&
-             it.sizes == call.sizes;
-    };
-    return std::any_of(column.calls.begin(), column.calls.end(), is_same) ||
-           std::none_of(column.calls.begin(), column.calls.end(), is_of_group);
-  });
+/// The group, number, operation and sizes of a call, which equal calls of several ranks share.
+using CallKey = std::tuple<std::string, std::uint64_t, std::string, std::string>;
+
+CallKey key_of(const RowCall& call) { return {call.group, call.sequence, call.op, call.sizes}; }
+
+// gloo's calls stay "scheduled" when they are over. Returns the calls that count as over: each rank
+// that uses the group made an equal one.
+std::set<CallKey> calls_over(const std::vector<RowColumn>& columns) {
+  std::map<std::string, std::size_t> users;  // number of ranks that use each group
+  std::map<CallKey, std::size_t> makers;     // number of ranks that made an equal call
+  for (const RowColumn& column : columns) {
+    std::set<std::string> groups;
+    std::set<CallKey> calls;
+    for (const RowCall& call : column.calls) {
+      groups.insert(call.group);
+      calls.insert(key_of(call));
+    }
+    for (const std::string& group : groups) ++users[group];
+    for (const CallKey& call : calls) ++makers[call];
+  }
+  std::set<CallKey> over;
+  for (const auto& [call, ranks] : makers) {
+    if (ranks == users[std::get<0>(call)]) over.insert(call);
+  }
+  return over;
 }
 
 // Returns the groups all of whose members have a column.
@@ -207,6 +221,7 @@ std::vector<DebugPagePart> dumps_of_trace_rows(std::string_view text) {
     return std::all_of(column.calls.begin(), column.calls.end(),
                        [](const RowCall& call) { return call.state == "scheduled"; });
   });
+  const std::set<CallKey> over = of_gloo ? calls_over(columns) : std::set<CallKey>();
   std::vector<DebugPagePart> dumps;
   for (const RowColumn& column : columns) {
     std::map<std::string, std::string> config;
@@ -224,7 +239,7 @@ std::vector<DebugPagePart> dumps_of_trace_rows(std::string_view text) {
           R"("p2p_seq_id":{},"process_group":[{},{}],{},{},"state":{},"retired":{}}})",
           entries.size(), json_string((of_gloo ? "gloo:" : "nccl:") + *name), call.is_message(),
           call.sequence, call.sequence, json_string(call.group), json_string(call.description),
-          call.sizes, call.types, json_string(call.state), of_gloo && is_over(call, columns)));
+          call.sizes, call.types, json_string(call.state), over.count(key_of(call)) > 0));
     }
     std::vector<std::string> described;
     for (const auto& [name, group] : config) described.push_back(group);
