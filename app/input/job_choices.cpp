@@ -28,7 +28,7 @@ std::string condition_text(const std::vector<std::uint32_t>& ranks, std::uint32_
 
 JobChoices::JobChoices(const formats::Scenario& scenario) : ranks_(scenario.graph.ranks) {
   for (const formats::Parameter& parameter : scenario.parameters) {
-    if (parameter.choice == formats::JobChoice::kNone || parameter.is_set) continue;
+    if (!parameter.is_free_choice()) continue;
     const bool by_rank = parameter.choice == formats::JobChoice::kEachRank;
     for (std::uint32_t rank = 0; rank < (by_rank ? ranks_ : 1); ++rank) {
       const bool usual = parameter.value.expr.value(rank).value_or(0) != 0;

@@ -34,17 +34,11 @@ TextInput read_scenario_text(const std::string& path, const Console& console,
       console);
 }
 
-std::vector<std::string> free_choices(const formats::Scenario& scenario) {
+void note_choices(const formats::Scenario& scenario, const Console& console) {
   std::vector<std::string> names;
   for (const formats::Parameter& parameter : scenario.parameters) {
-    const bool is_free = parameter.choice != formats::JobChoice::kNone && !parameter.is_set;
-    if (is_free) names.push_back(parameter.name);
+    if (parameter.is_free_choice()) names.push_back(parameter.name);
   }
-  return names;
-}
-
-void note_choices(const formats::Scenario& scenario, const Console& console) {
-  const std::vector<std::string> names = free_choices(scenario);
   if (names.empty()) return;
   console.err << fmt::format(
       "note: the job can go either way: {}. This is one way; 'pipesim check' tries all of them\n",
@@ -83,9 +77,11 @@ std::optional<formats::YamlDocument> ScenarioInput::document() const {
   return made;
 }
 
-std::optional<formats::Scenario> ScenarioInput::read_as(
-    const std::vector<formats::Setting>& settings, models::Diagnostics& diagnostics,
-    const formats::ReadOptions& options) const {
+std::optional<formats::Scenario> ScenarioInput::read_as(const std::vector<formats::Setting>& more,
+                                                        models::Diagnostics& diagnostics,
+                                                        const formats::ReadOptions& options) const {
+  std::vector<formats::Setting> settings = settings_;
+  settings.insert(settings.end(), more.begin(), more.end());
   if (job_) {
     if (auto made = document()) {
       return formats::read_scenario(std::move(*made), settings, diagnostics, options);
@@ -104,8 +100,7 @@ std::optional<formats::Scenario> ScenarioInput::try_read() {
     shown_path_ += " as a scenario";
     is_schedule_ = false;
   }
-  std::optional<formats::Scenario> scenario =
-      read_as(settings_, diagnostics_, {.patches = patches_});
+  std::optional<formats::Scenario> scenario = read_as({}, diagnostics_, {.patches = patches_});
   if (!job_) return scenario;
   // A patch can add and remove steps, so a patched scenario has no names from the job.
   std::shared_ptr<const models::Recorded> names;
@@ -121,7 +116,7 @@ std::optional<formats::Scenario> ScenarioInput::read_variant(const std::string& 
 }
 
 std::optional<formats::Scenario> ScenarioInput::read_model(models::Diagnostics& diagnostics) const {
-  return read_as(settings_, diagnostics, {.build_model = false, .patches = patches_});
+  return read_as({}, diagnostics, {.build_model = false, .patches = patches_});
 }
 
 void ScenarioInput::add_settings(const std::vector<formats::Setting>& more) {
@@ -132,26 +127,20 @@ std::optional<formats::Scenario> ScenarioInput::read_with(
     formats::PatchText patch, const std::vector<formats::Setting>& more) const {
   std::vector<formats::PatchText> patches = patches_;
   patches.push_back(std::move(patch));
-  std::vector<formats::Setting> settings = settings_;
-  settings.insert(settings.end(), more.begin(), more.end());
   models::Diagnostics ignored;
-  return read_as(settings, ignored, {.patches = std::move(patches)});
+  return read_as(more, ignored, {.patches = std::move(patches)});
 }
 
 std::optional<formats::Scenario> ScenarioInput::read_with(
     const std::vector<formats::Setting>& more) const {
-  std::vector<formats::Setting> settings = settings_;
-  settings.insert(settings.end(), more.begin(), more.end());
   models::Diagnostics ignored;
-  return read_as(settings, ignored, {.patches = patches_});
+  return read_as(more, ignored, {.patches = patches_});
 }
 
 std::optional<formats::Scenario> ScenarioInput::read_with(const std::vector<formats::Setting>& more,
                                                           bool sends_empty_parts) const {
-  std::vector<formats::Setting> settings = settings_;
-  settings.insert(settings.end(), more.begin(), more.end());
   models::Diagnostics ignored;
-  return read_as(settings, ignored, {.patches = patches_, .sends_empty_parts = sends_empty_parts});
+  return read_as(more, ignored, {.patches = patches_, .sends_empty_parts = sends_empty_parts});
 }
 
 namespace {

@@ -30,11 +30,8 @@ struct ScenarioFiles {
 TextInput read_scenario_text(const std::string& path, const Console& console,
                              const std::string& rules = {});
 
-/// Returns the names of the scenario's choices that no setting fixes. `check`, `fix` and `lint`
-/// look at all ways to choose (job_choices.hpp), other commands at one.
-std::vector<std::string> free_choices(const formats::Scenario& scenario);
-
-/// Prints a note to standard error if the command looks at only one option of a free choice.
+/// Prints a note to standard error if the scenario has choices that no setting fixes. `check`,
+/// `fix` and `lint` look at all ways to choose (job_choices.hpp), other commands at one.
 void note_choices(const formats::Scenario& scenario, const Console& console);
 
 class ScenarioInput : public TextInput {
@@ -79,7 +76,8 @@ class ScenarioInput : public TextInput {
                                              bool sends_empty_parts) const;
 
  private:
-  std::optional<formats::Scenario> read_as(const std::vector<formats::Setting>& settings,
+  // Reads the scenario with settings_ and `more`.
+  std::optional<formats::Scenario> read_as(const std::vector<formats::Setting>& more,
                                            models::Diagnostics& diagnostics,
                                            const formats::ReadOptions& options) const;
   std::optional<formats::YamlDocument> document() const;

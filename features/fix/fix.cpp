@@ -707,9 +707,7 @@ std::optional<FixReport> Search::run(const std::vector<formats::Parameter>& para
   const TaskGraph& graph = scenario_.unchanged().graph;
   graph_ = without_places(graph);
   if (!find_hang(diagnostics)) return std::nullopt;
-  const bool nothing =
-      report_.found == FixCase::kNothing || report_.found == FixCase::kNothingFound;
-  if (nothing) return std::move(report_);
+  if (!report_.hangs()) return std::move(report_);
   const formats::YamlDocument document = scenario_.document({});
   const formats::ScenarioEdits edits(document.root(), graph.ranks);
   const HangingJob job{graph, lowered_of(job_), report_.explanation, edits};

@@ -70,6 +70,12 @@ enum class FixCase : std::uint8_t {
 };
 
 struct FixReport {
+  /// Whether the report is about a hang and contains its explanation.
+  bool hangs() const {
+    return found != FixCase::kNothing && found != FixCase::kNothingFound &&
+           found != FixCase::kSomeWays;
+  }
+
   FixCase found = FixCase::kNothing;
   // The settings of the way that hangs, if the job has choices and its default way completes.
   std::string way{};

@@ -31,21 +31,9 @@
 namespace pipesim::app {
 namespace {
 
-// Whether the report is about a hang and contains its explanation.
-bool hangs(const models::FixReport& report) {
-  switch (report.found) {
-    case models::FixCase::kNothing:
-    case models::FixCase::kNothingFound:
-    case models::FixCase::kSomeWays:
-      return false;
-    default:
-      return true;
-  }
-}
-
 int exit_code_of(const models::FixReport& report) {
   if (report.stopped) return kExitInterrupted;
-  if (!hangs(report)) {
+  if (!report.hangs()) {
     return report.found == models::FixCase::kNothing ? kExitGood : kExitUndecided;
   }
   if (!report.fixes.empty()) return kExitGood;
@@ -249,12 +237,12 @@ int run_fix(const Arguments& arguments, const Console& console) {
   const RecordInput* record = record_of(input.foreign_job());
   options.edits_calls = record == nullptr;
   models::FixReport report = search(input, scenario, options, console);
-  if (hangs(report) || report.stopped) {
+  if (report.hangs() || report.stopped) {
     note_choices(scenario, console);
   } else {
     fix_other_ways(input, scenario, options, console, report);
   }
-  const bool is_known = hangs(report) && report.explanation.cause != models::Cause::kInterrupted;
+  const bool is_known = report.hangs() && report.explanation.cause != models::Cause::kInterrupted;
   if (report.stopped && !is_known) {
     console.err << "interrupted before it was known whether the scenario hangs\n";
     return kExitInterrupted;

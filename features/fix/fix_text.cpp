@@ -114,10 +114,7 @@ class FixText {
 
   std::string run() {
     add_head();
-    if (report_.found == FixCase::kNothing || report_.found == FixCase::kNothingFound ||
-        report_.found == FixCase::kSomeWays) {
-      return text_;
-    }
+    if (!report_.hangs()) return text_;
     if (report_.lines) add_lines(*report_.lines);
     if (report_.fixes.empty() && !report_.stopped && !report_.lines) add_none();
     // Adds the fixes in the order of their numbers, first those that keep what the job computes.

@@ -224,15 +224,14 @@ std::string RecordInput::scenario(const std::string& rules) const {
 }
 
 std::string RecordInput::scenario_for_people(const std::string& rules) const {
-  const models::RecordRules backend = rules_of(rules);
-  return formats::record_scenario(*record_, backend, name_of_record(*record_, path_),
-                                  models::record_doubts(*record_, backend, basis_), true);
+  return scenario_of(*record_, rules, true);
 }
 
-std::string RecordInput::scenario_of(const models::Record& record, const std::string& rules) const {
+std::string RecordInput::scenario_of(const models::Record& record, const std::string& rules,
+                                     bool for_people) const {
   const models::RecordRules backend = rules_of(rules);
   return formats::record_scenario(record, backend, name_of_record(*record_, path_),
-                                  models::record_doubts(record, backend, basis_));
+                                  models::record_doubts(record, backend, basis_), for_people);
 }
 
 std::optional<formats::YamlDocument> RecordInput::document(const std::string& rules) const {

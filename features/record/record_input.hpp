@@ -58,8 +58,10 @@ class RecordInput : public ForeignJob {
   void report_findings(const Console& console,
                        const models::Recorded* names = nullptr) const override;
 
-  /// Returns the scenario of `record`, a variant of this record.
-  std::string scenario_of(const models::Record& record, const std::string& rules) const;
+  /// Returns the scenario of `record`, a variant of this record. `for_people`: as
+  /// scenario_for_people() does.
+  std::string scenario_of(const models::Record& record, const std::string& rules,
+                          bool for_people = false) const;
 
   /// Returns the rules named `rules`, an argument of scenario().
   static models::RecordRules rules_of(const std::string& rules);

@@ -15,7 +15,8 @@ namespace pipesim::formats {
 /// Returns the scenario of a record under `rules`, as YAML. Ranks with equal programs share one
 /// program, repeated steps become loops, and a group is named after the line that created it.
 /// `name` is the name of the scenario, and `doubts` are the uncertainties that `check` reports.
-/// With `for_people`, drops waits that other waits imply (implied_waits.hpp).
+/// If people read the scenario (`for_people`), waits that other waits imply are dropped, see
+/// implied_waits.hpp.
 std::string record_scenario(const models::Record& record, models::RecordRules rules,
                             const std::string& name, const models::RecordDoubts& doubts = {},
                             bool for_people = false);

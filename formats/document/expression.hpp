@@ -58,6 +58,9 @@ struct Parameter {
   std::optional<std::int64_t> at_least;
   JobChoice choice = JobChoice::kNone;
   bool is_set = false;  // whether `value` is not the default
+
+  /// Whether the parameter is a choice that no setting fixes.
+  bool is_free_choice() const { return choice != JobChoice::kNone && !is_set; }
   Value value;
 };
 

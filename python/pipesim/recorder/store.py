@@ -83,9 +83,9 @@ class RecordingStore(dist.Store):
         return are_set
 
     def compare_set(self, key: str, expected: Value, value: Value) -> bytes:
-        if is_users(sys._getframe(1)) and not _has_libuv():
-            self._recorder.note("other", _NO_LIBUV)
         caller = sys._getframe(1)
+        if is_users(caller) and not _has_libuv():
+            self._recorder.note("other", _NO_LIBUV)
         call = m.StoreCall("compare_set", (key,), _bytes(value), _bytes(expected))
         found = bytes(self._call(call, caller))
         if found not in (_bytes(value), _bytes(expected)):
