@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "models/characters.hpp"
@@ -911,6 +912,42 @@ Channels channels_of(const Record& record, RecordRules rules) {
   return channels;
 }
 
+namespace {
+
+// Makes no step wait for a stream on which no step of the job runs: such a wait is over at once,
+// and in a scenario the name of such a stream is an error.
+void forget_unused_streams(HostPrograms& programs) {
+  std::set<std::string_view> used = {"", "compute"};
+  for (const HostStep& step : programs.steps) {
+    const bool only_waits = step.kind == StepKind::kCalls || step.kind == StepKind::kSynchronize;
+    if (!only_waits) used.insert(step.stream);
+  }
+  std::set<std::uint32_t> dropped;
+  for (std::uint32_t i = 0; i < programs.steps.size(); ++i) {
+    HostStep& step = programs.steps[i];
+    if (used.count(step.stream) > 0) continue;
+    if (step.kind == StepKind::kSynchronize) {
+      dropped.insert(i);
+    } else {
+      step.stream.clear();
+    }
+  }
+  if (dropped.empty()) return;
+  for (std::uint32_t rank = 0; rank < programs.entries.size(); ++rank) {
+    std::vector<std::uint32_t> kept;
+    for (std::size_t at = 0; at < programs.entries[rank].size(); ++at) {
+      if (dropped.count(programs.program_of(rank)[at]) > 0) continue;
+      kept.push_back(programs.entries[rank][at]);
+    }
+    programs.entries[rank] = std::move(kept);
+  }
+  for (std::vector<std::uint32_t>& program : programs.programs) {
+    std::erase_if(program, [&](std::uint32_t step) { return dropped.count(step) > 0; });
+  }
+}
+
+}  // namespace
+
 HostPrograms host_programs(const Record& record, RecordRules rules, bool with_entries) {
   HostPrograms programs{rules, record.uses_nccl(rules), Channels(record, rules), {}};
   const NewGroupClashes clashes = add_clashes(record, rules, programs.channels);
@@ -933,6 +970,7 @@ HostPrograms host_programs(const Record& record, RecordRules rules, bool with_en
     programs.ranks.push_back(numbers.number(made.take_steps()));
     if (with_entries) programs.entries.push_back(made.take_entries());
   }
+  forget_unused_streams(programs);
   return programs;
 }
 
