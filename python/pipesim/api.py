@@ -26,7 +26,7 @@ from typing import Any, Optional, Union
 from pipesim import notebook
 from pipesim.explorer.cli import DEFAULT_RUNS, DEFAULT_TIME, explore_function
 from pipesim.recorder import cli, program
-from pipesim.recorder.imports import import_parts
+from pipesim.recorder.imports import import_parts, import_recorder
 from pipesim.recorder.settings import DEFAULT_LIMIT, DEFAULT_SECONDS, Settings
 
 __all__ = [
@@ -290,6 +290,8 @@ def explore(
         done = _run_module("pipesim.explore", words, subprocess.PIPE)
         status, found, errors = done.returncode, done.stdout, done.stderr
     else:
+        with contextlib.suppress(ImportError):  # as in `_run_in_child`
+            import pipesim.explorer.report  # noqa: F401
         function = functools.partial(job, *args)
         work = functools.partial(explore_function, settings, options, function)
         status, found, errors = _run_in_child(work)
@@ -350,6 +352,7 @@ def _run_in_child(work: Callable[[], int]) -> tuple[int, str, str]:
     stderr."""
     with contextlib.suppress(ImportError):  # torch is missing; the child reports this
         import_parts(slow=True)  # here, not in the child: once for all recordings of this process
+        import_recorder()
     sys.stdout.flush()
     sys.stderr.flush()
     with contextlib.ExitStack() as files:

@@ -1,5 +1,6 @@
 """Tests of pipesim.explore: it finds answers that hang, and covers scripts that are fixed."""
 
+import importlib
 import json
 import os
 import random
@@ -112,16 +113,55 @@ class Promises(unittest.TestCase):
         found = explore(job, ranks=2)
         self.assertEqual(("failed", 1), (found.answer, found.runs))
 
-    def test_the_order_of_a_set_is_not_tried(self):
+    def test_the_order_of_a_set(self):
+        head = "import torch, torch.distributed as dist\ndist.init_process_group('gloo')\n"
         with tempfile.TemporaryDirectory() as folder:
-            script = os.path.join(folder, "names.py")
-            text = "import torch.distributed as dist\ndist.init_process_group('gloo')\n"
-            for loop, covered in (("names", False), ("sorted(names)", True)):
-                with open(script, "w") as file:
-                    file.write(f"{text}names = {{'b', 'a'}}\nfor name in {loop}:\n    pass\n")
+            module, script = os.path.join(folder, "names.py"), os.path.join(folder, "train.py")
+            with open(script, "w") as file:
+                file.write(head + "import names\n")
+            for items, covered in (("names", False), ("sorted(names)", True)):
+                with open(module, "w") as file:
+                    file.write("import torch, torch.distributed as dist\nnames = {'b', 'aa'}\n")
+                    file.write(f"for n in {items}:\n    dist.all_reduce(torch.ones(len(n)))\n")
                 found = explore(script, ranks=2)
                 self.assertEqual(covered, found.covered, found.text)
-                self.assertEqual(covered, "the order of a set (names.py:4)" not in found.text)
+                if not covered:
+                    expected = "rank 0's set of 2 items (names.py:3) is in reverse order"
+                    self.assertEqual((expected,), found.hangs[0].unusual)
+
+    def test_the_order_of_a_set_in_a_function_is_not_tried(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "set_job.py"), "w") as file:
+                file.write("def job():\n    for _ in {'b', 'a'}:\n        pass\n")
+            sys.path.insert(0, folder)
+            job = importlib.import_module("set_job").job
+            try:
+                found = explore(job, ranks=2)
+            finally:
+                sys.path.remove(folder)
+                del sys.modules["set_job"]
+        self.assertFalse(found.covered, found.text)
+        self.assertIn("the order of a set (set_job.py:2)", found.not_tried)
+
+    def test_a_server_that_answers_any_worker(self):
+        def job(leaves_early):
+            dist.init_process_group("gloo")
+            rank, tensor = dist.get_rank(), torch.zeros(1)
+            for step in range(2 * (rank > 0)):
+                dist.send(tensor, 0)
+                dist.recv(tensor, 0)
+            for step in range(4 * (rank == 0)):
+                worker = dist.recv(tensor)
+                if leaves_early and step == 3 and worker == 1:
+                    break
+                dist.send(tensor, worker)
+
+        fixed = explore(job, ranks=3, args=[False])
+        self.assertTrue(fixed.covered, fixed.text)
+        found = explore(job, ranks=3, args=[True])
+        self.assertEqual("hang possible", found.answer, found.text)
+        self.assertIn(1, {stuck.rank for stuck in found.hangs[0].stuck})
+        self.assertNotIn(2, {stuck.rank for stuck in found.hangs[0].stuck})
 
     def test_a_timeout_that_nobody_catches_ends_the_job(self):
         def job():

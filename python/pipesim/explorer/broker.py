@@ -29,7 +29,7 @@ _MAX_IDLE_ROUNDS = 300
 
 _KINDS_OF_CHOICES = {
     "clock": "clocks", "jump": "clocks", "random": "random", "queue": "queues", "thread": "threads",
-    "file": "files", "node": "files", "data": "data", "fault": "faults",
+    "file": "files", "node": "files", "set": "sets", "data": "data", "fault": "faults",
 }  # fmt: skip
 _KINDS_OF_QUESTIONS: tuple[tuple[Any, str], ...] = (
     (m.Poll, "polls"), (m.StoreCall, "stores"), (m.Need, "timeouts"), (m.Turn, "threads"),
@@ -341,7 +341,7 @@ class ExploringBroker(Broker):
             if sources:
                 at = next((q.at for (r, _), q in self._waiting.items() if r == rank), "")
                 answers = tuple(f"rank {source}" for source in sources)
-                about = "the recv from any source"
+                about = "recv from any source"
                 found.append(Asker(f"{rank}?", rank, (rank, ()), answers, about, at))
         for thread in sorted(self._waiting):
             asker = self._asker(thread, self._waiting[thread])
@@ -368,7 +368,7 @@ class ExploringBroker(Broker):
             return make(self._answers(rank, question), question.about)
         if isinstance(question, m.Need) and self._is_timed(question):
             is_there = self._outcome(rank, question.call) is not None
-            about = f"the wait for {self._texts.get((rank, question.call or 0), 'a message')}"
+            about = f"wait for {self._texts.get((rank, question.call or 0), 'a message')}"
             return make((GO, TIMED_OUT) if is_there else (TIMED_OUT,), about, late=not is_there)
         if isinstance(question, m.StoreCall):
             return self._store_asker(question, make)

@@ -134,7 +134,7 @@ def explore_with(
                 answers = json.dumps(report.answers_file(result.hangs[0], result), indent=1)
                 (Path(kept) / "answers.json").write_text(answers + "\n", encoding="utf-8")
         name = Path(given).stem if given else "function"
-        command = shlex.join([f"--ranks={settings.ranks}", given, *settings.args])
+        command = shlex.join([f"--ranks={settings.ranks}", given, *settings.args]) if given else ""
         text = report.text(result, name, command, kept if result.hangs and kept else "")
         if options.json:
             text = json.dumps({**report.to_json(result, name), "text": text}, indent=1) + "\n"

@@ -25,6 +25,7 @@ from pipesim.recorder.settings import Settings
 # Kinds of free answers that are explored by default, and those that the user asks for.
 KINDS = (
     "polls", "sources", "stores", "timeouts", "clocks", "random", "queues", "threads", "files",
+    "sets",
 )  # fmt: skip
 MORE_KINDS = ("data", "faults")
 
@@ -228,7 +229,7 @@ class Explorer:
     def _note_limits(self) -> None:
         result = self.result
         notes = self.judge.notes
-        for path in map(Path, sorted(self._files)):
+        for path in map(Path, () if result.hangs else sorted(self._files)):
             for line in lines_with_sets(path):
                 result.not_tried.add(f"the order of a set ({path.name}:{line})")
         result.not_free |= {text for note, text in _NOTES.items() if note in notes}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import os
 import shlex
 import textwrap
@@ -19,7 +20,7 @@ from pipesim.recorder.report import ranks_text
 _WIDTH = 80
 
 # Answers that are never explored.
-_NEVER_FREE = "texts made of clocks, memory that threads share"
+_NEVER_FREE = "texts made of clocks, memory that threads share, order of sets in libraries"
 
 # Sentences about the unusual answers of a hang, by kind.
 _LIKELY = "The speed of the ranks decides it, so it is likely."
@@ -27,6 +28,7 @@ _NEEDS = {
     "timeouts": "It needs a rank that is late by the timeout.",
     "clocks": "It needs a rank that is late by the deadline.",
     "random": "Another seed decides it.",
+    "sets": "Each process hashes texts with its own seed, so it is likely.",
     "data": "It needs data that differ in length.",
     "faults": "It needs a failure.",
 }
@@ -36,7 +38,8 @@ _NAMES = {
     "stores": ("store call", "store calls"), "timeouts": ("timeout", "timeouts"),
     "clocks": ("deadline", "deadlines"), "random": ("random number", "random numbers"),
     "queues": ("queue", "queues"), "threads": ("turn or state of a thread", "turns of threads"),
-    "files": ("file access", "file accesses"), "data": ("end of data", "ends of data"),
+    "files": ("file access", "file accesses"), "sets": ("order of a set", "orders of sets"),
+    "data": ("end of data", "ends of data"),
     "faults": ("call that can fail", "calls that can fail"),
 }  # fmt: skip
 
@@ -92,7 +95,7 @@ def words(step: Step, before: str) -> str:
 
 
 def text(result: Exploration, name: str, command: str, folder: str) -> str:
-    """Returns the report. `name`: name of the script; `command`: command line of `explore`;
+    """Returns the report. `name`: name of the script; `command`: its words for `explore`, or empty;
     `folder`: folder that keeps the run that hangs, or empty."""
     lines = [_headline(result, name), ""]
     for found in result.hangs:
@@ -128,7 +131,11 @@ def _headline(result: Exploration, name: str) -> str:
 
 
 def _hang(found: Found) -> Iterator[str]:
-    conditions = unusual(found)
+    times = collections.Counter(unusual(found))
+    conditions = [
+        condition if count == 1 else f"{condition}, {count} times"
+        for condition, count in times.items()
+    ]
     if not conditions:
         yield "It hangs with the usual answers:"
     elif len(conditions) == 1:
@@ -201,6 +208,8 @@ def _basis(result: Exploration) -> Iterator[str]:
 
 
 def _next(command: str, folder: str) -> str:
+    if not command:
+        return "Next: pipesim explore -o hang SCRIPT   keeps this run of a script"
     if not folder:
         return f"Next: pipesim explore -o hang {command}   keeps this run for draw, why and fix"
     answers = shlex.quote(os.path.join(folder, "answers.json"))

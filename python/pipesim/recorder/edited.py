@@ -24,11 +24,15 @@ class Edits:
     """Edited source text, by absolute path."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
-        self._texts = texts
+        self.texts = texts
+
+    @property
+    def is_active(self) -> bool:
+        return bool(self.texts)
 
     def code_of(self, path: str) -> Optional[types.CodeType]:
         """Returns the code of an edited file; None if the file is not edited."""
-        text = self._texts.get(os.path.abspath(path))
+        text = self.texts.get(os.path.abspath(path))
         return None if text is None else compile(text, path, "exec", dont_inherit=True)
 
 
@@ -52,9 +56,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         return spec
 
 
-def install(texts: Mapping[str, str]) -> Edits:
+def install(edits: Edits) -> None:
     """Applies edits to what this rank imports from now on."""
-    edits = Edits(texts)
-    if texts:
+    if edits.is_active:
         sys.meta_path.insert(0, _Finder(edits))
-    return edits

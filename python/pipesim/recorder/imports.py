@@ -20,6 +20,10 @@ _NEEDS_ALL = re.compile(
     r"optim|DistributedDataParallel|fully_shard|fsdp|FSDP|distributed\.tensor|DTensor|pipelining|"
     r"compile|dynamo|parallelize_module"
 )
+_OF_RANKS = (
+    "patches", "rank_recorder", "free.background", "free.chance", "free.clocks", "free.dates",
+    "free.draws", "free.failures", "free.files", "free.sets",
+)  # fmt: skip
 _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import|import[ \t]+([\w., \t]+))", re.M)
 
 
@@ -30,6 +34,7 @@ def import_torch(settings: Optional[Settings] = None) -> None:
     import torch
 
     torch.set_num_threads(1)
+    import_recorder()
     if "torch._dynamo" in sys.modules:  # a test's process may have imported it for itself
         sys.modules["torch._dynamo"].config.disable = True
     if settings is not None:
@@ -55,6 +60,12 @@ def import_parts(slow: bool) -> None:
             import torch.distributed.optim
             import torch.distributed.pipelining
             import torch.distributed.tensor  # noqa: F401
+
+
+def import_recorder() -> None:
+    """Imports the modules of the recorder that a rank uses."""
+    for name in _OF_RANKS:
+        importlib.import_module(f"pipesim.recorder.{name}")
 
 
 def _preload(settings: Settings) -> None:

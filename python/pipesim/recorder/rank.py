@@ -136,7 +136,7 @@ def _run_and_end(
 
     try:
         try:
-            _run_script(settings, function, tracer)
+            _run_script(settings, function, tracer, recorder.free.edits)
         except SystemExit as end:
             if isinstance(end, Ended):
                 raise
@@ -229,12 +229,15 @@ def _redirect_output(settings: Settings, rank: int) -> None:
 
 
 def _run_script(
-    settings: Settings, function: Optional[Callable[[], Any]], tracer: Optional[Tracer]
-) -> None:
+    settings: Settings, function: Optional[Callable[[], Any]], tracer: Optional[Tracer],
+    edits: edited.Edits,
+) -> None:  # fmt: skip
     if function is not None:
         function()
         return
-    edits = edited.install(dict(settings.edits) if tracer is None else {})
+    if tracer is not None:
+        edits = edited.Edits({})
+    edited.install(edits)
     if settings.module:
         sys.argv = [settings.script, *settings.args]
         sys.path.insert(0, os.getcwd())

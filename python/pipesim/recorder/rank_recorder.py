@@ -721,6 +721,8 @@ class RankRecorder:
             self.free.draws.receive(pending.tensors, reply.random)
         if reply.source >= 0 and "any" in pending.entry:
             pending.entry["peer"] = reply.source
+            if self.free.asks("sources"):  # other senders are other runs of the exploration
+                pending.entry["any"] = False
         self.file.release(pending.entry)
         if pending.error:
             pending.future.set_exception(RuntimeError(pending.error))

@@ -2,7 +2,8 @@
 
 Polls, orders of store calls and recvs from any source pass through the recorder anyway. The modules
 of this package replace the functions that give the other free answers: `clocks`, `dates`, `chance`,
-`background` (queues, threads, futures), `files`, `failures` (data that ends, calls that fail). A
+`background` (queues, threads, futures), `files`, `sets` (their order), `failures` (data that ends,
+calls that fail). A
 recording notes each free answer; an exploration (`pipesim.explore`) asks the broker for it.
 """
 
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Optional
 import torch
 
 from pipesim.recorder import messages as m
+from pipesim.recorder.edited import Edits
 from pipesim.recorder.places import Place, is_users, is_users_file
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ class FreeAnswers:
         self.wrote = False  # the rank has changed a file
         self.failures: collections.Counter[Any] = collections.Counter()  # by call and line
         self.left_out: set[str] = set()  # free answers that an exploration takes as they come
+        self.edits = Edits(dict(recorder.settings.edits))
         self._noted: set[tuple[str, str, Optional[Place]]] = set()
 
     @property
@@ -108,8 +111,10 @@ class FreeAnswers:
         if self.explores:
             files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
             script = self._recorder.settings.script
+            edited = getattr(self.edits, "edited", frozenset())  # their sets were free
             files |= {script if not self._recorder.settings.module else None}
-            end.files = tuple(sorted(file for file in files if file and is_users_file(file)))
+            left = files - edited
+            end.files = tuple(sorted(file for file in left if file and is_users_file(file)))
         return end
 
 
@@ -140,7 +145,7 @@ def _rebind(module: ModuleType, replaced: dict[int, Any]) -> None:
 
 
 def _replace_all(free: FreeAnswers) -> None:
-    from pipesim.recorder.free import background, chance, clocks, dates, draws, failures, files
+    from pipesim.recorder.free import background, chance, clocks, dates, draws, failures, files, sets
 
     clocks.install(free)
     dates.install(free)
@@ -148,6 +153,8 @@ def _replace_all(free: FreeAnswers) -> None:
     free.draws = draws.install(free)
     background.install(free)
     files.install(free)
+    if free.asks("sets"):
+        sets.install(free)
     if free.asks("data"):
         failures.end_data_early(free)
     if free.asks("faults"):

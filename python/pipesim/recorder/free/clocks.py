@@ -282,7 +282,7 @@ def _ask(
         return is_so
     clock.compared = reading
     wait = abs(difference / rate)
-    about = f"the deadline in {wait:.4g} s"
+    about = f"the deadline in {wait:.3g} s"
     if clock.free.choose("clock", about, (NOT_REACHED, PASSED), late=True) == NOT_REACHED:
         return is_so
     clock.delay(reading, wait + _MARGIN)
