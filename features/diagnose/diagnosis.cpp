@@ -109,6 +109,7 @@ class Diagnoser {
   void describe_roots();
   DiagnosisRoot describe_root(const Root& root) const;
   bool is_suspect(const Root& root, bool unsure) const;
+  bool may_start(const Root& root) const;
   void keep_suspects();
   void decide_verdict();
   void set_deadlock_of_all();
@@ -283,7 +284,8 @@ void Diagnoser::find_stopped(std::uint32_t rank) {
         !own.messages && !own.ops.empty() && std::all_of(own.ops.begin(), own.ops.end(), needs_all);
     if (!all || pending_[i].overtaken) continue;
     for (const std::uint32_t member : evidence_.groups[own.group].ranks) {
-      if (member == rank) continue;
+      // The end of a peer's process can also keep the call from ending.
+      if (member == rank || is_lost(member)) continue;
       std::uint32_t theirs = 0;
       const Called called = index_.collective(member, key_of(own), &theirs);
       // A call count alone does not show that the peer made the same call.
@@ -629,8 +631,8 @@ void Diagnoser::describe_roots() {
     if (is_suspect(root, unsure_[edge])) {
       const bool behind = !unsure_[edge];
       const RecordedCall& first_call = call(root.first.from.op.actor.value);
-      result_.suspects.push_back(
-          {root.party.rank, behind, root.waiting, root.first, first_call.group, first_call.place});
+      result_.suspects.push_back({root.party.rank, behind, may_start(root), root.waiting,
+                                  root.first, first_call.group, first_call.place});
       continue;
     }
     result_.roots.push_back(describe_root(root));
@@ -674,14 +676,24 @@ DiagnosisRoot Diagnoser::describe_root(const Root& root) const {
   return told;
 }
 
+// Whether a rank that runs has yet to join the job, so that the others need not wait for ever.
+bool Diagnoser::may_start(const Root& root) const {
+  const auto thread = evidence_.main_threads.find(root.party.rank);
+  if (thread == evidence_.main_threads.end() || !thread->second.runs) return false;
+  const RecordedCall& first = call(root.first.from.op.actor.value);
+  return !first.ops.empty() && (first.ops.front().name == "init_process_group" ||
+                                first.ops.front().name == "_create_c10d_store");
+}
+
 // Whether the root is only a suspect: the rank may have made the call, or its stack shows a wait,
-// or it may be blocked in an earlier call.
+// or it may be blocked in an earlier call, or it still starts.
 bool Diagnoser::is_suspect(const Root& root, bool unsure) const {
   if (root.party.kind == WaitNodeKind::kOutside) return false;
   const std::uint32_t rank = root.party.rank;
   if (is_lost(rank) || root.first.kind == WaitKind::kDeadRank) return false;
   const std::optional<HostStanding>& host = evidence_.ranks[rank].host;
-  return unsure || (host ? host->waits || host->may_wait : evidence_.ranks[rank].may_wait);
+  return unsure || may_start(root) ||
+         (host ? host->waits || host->may_wait : evidence_.ranks[rank].may_wait);
 }
 
 // Drops the suspects whose stack shows a wait, unless all suspects wait. Drops all suspects if
@@ -709,7 +721,7 @@ void Diagnoser::keep_suspects() {
     const bool there = std::any_of(suspects.begin(), suspects.end(), is_there);
     const bool silent = evidence_.ranks[rank].process.state == ProcessState::kSilent;
     if (silent && !there && pending_count() == 0)
-      suspects.push_back({rank, false, 0, {}, kNoIndex, {}});
+      suspects.push_back({rank, false, false, 0, {}, kNoIndex, {}});
   }
   const auto waits = [&](const Suspect& suspect) {
     const std::optional<HostStanding>& host = evidence_.ranks[suspect.rank].host;
@@ -770,5 +782,11 @@ std::string_view reason_name(RootReason reason) {
 }
 
 Diagnosis diagnose(const Evidence& evidence) { return Diagnoser(evidence).run(); }
+
+bool may_start(const Diagnosis& diagnosis) {
+  return !diagnosis.suspects.empty() &&
+         std::all_of(diagnosis.suspects.begin(), diagnosis.suspects.end(),
+                     [](const Suspect& suspect) { return suspect.starts; });
+}
 
 }  // namespace pipesim::models

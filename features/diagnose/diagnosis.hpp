@@ -43,6 +43,7 @@ struct DiagnosisRoot {
 struct Suspect {
   std::uint32_t rank = 0;
   bool behind = false;  // whether it has certainly not made the call, but may be blocked elsewhere
+  bool starts = false;  // whether it runs, and the others wait for it to join the job
   std::uint32_t waiting = 0;       // number of calls that may wait for it
   Wait first;                      // an example of these waits
   std::uint32_t group = kNoIndex;  // the group of the waiting call in `first`
@@ -81,5 +82,8 @@ struct Diagnosis {
 };
 
 Diagnosis diagnose(const Evidence& evidence);
+
+/// Whether the job may not hang, but still start: ranks that run have yet to join it.
+bool may_start(const Diagnosis& diagnosis);
 
 }  // namespace pipesim::models

@@ -191,6 +191,11 @@ std::string DiagnosisText::lead() const {
   if (!diagnosis_.unplaced.empty()) return lead_of_unplaced();
   if (!diagnosis_.suspects.empty()) {
     for (const models::Suspect& suspect : diagnosis_.suspects) ranks.push_back(suspect.rank);
+    if (models::may_start(diagnosis_)) {
+      return fmt::format("The job may still start: {} run{}, and the others wait for {} to join.",
+                         ranks_text(ranks), ranks.size() == 1 ? "s" : "",
+                         ranks.size() == 1 ? "it" : "them");
+    }
     return fmt::format("Not enough to tell who is to blame; look at {} first.", ranks_text(ranks));
   }
   if (explanation.verdict != Verdict::kLimit) return {};

@@ -38,7 +38,8 @@ OutsideText call_name(const RecordedCall& call, const EvidenceGroup& group, std:
     }
   }
   const std::string of = short_name(group);
-  return of.empty() ? name : name + " " + of;
+  // Groups of calls that only stacks show have the names of these calls.
+  return of.empty() || of == name ? name : name + " " + of;
 }
 
 OutsideText group_name(const EvidenceGroup& group) {

@@ -140,6 +140,7 @@ struct MainThreadFacts {
   bool still = false;     // whether it did not run between two looks
   bool in_futex = false;  // whether it waits for another thread, also of C++
   OutsideText line;       // text of its line
+  bool runs = false;      // whether it ran between two looks, or is ready to run
 };
 
 struct RankEvidence {

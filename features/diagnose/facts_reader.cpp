@@ -66,13 +66,24 @@ bool FactsReader::read(const std::string& text, models::Diagnostics& diagnostics
   evidence_.format = "facts";
   const models::EvidencePlace place{static_cast<std::uint32_t>(evidence_.files.size()), 0};
   evidence_.files.emplace_back(name);
+  const std::string host = fact_text(root, "host");
   if (const auto size = fact_number(root, "world_size"); size && *size > 0) {
     at(*size - 1);
-    evidence_.world_size = std::max(evidence_.world_size, *size);
+    std::uint32_t& known = evidence_.world_size;
+    if (known != 0 && known != *size) {
+      notes_.emplace_back(
+          fmt::format("The number of ranks is {} on {}, but {} on another host: it must be equal",
+                      *size, host, known));
+    }
+    known = std::max(known, *size);
   }
-  const std::string host = fact_text(root, "host");
   for (const YamlValue& it : objects_of(root, "ranks")) add_process(it, host, place);
   for (const YamlValue& it : objects_of(root, "gone")) add_gone(it, host, place);
+  if (const auto conflicts = root.find("conflicts"); conflicts && conflicts->is_list()) {
+    for (const YamlValue& it : conflicts->items()) {
+      if (it.is_text()) notes_.emplace_back(it.text());
+    }
+  }
   return true;
 }
 
@@ -103,9 +114,10 @@ void FactsReader::add_process(const YamlValue& object, const std::string& host,
     at(*rank).process = std::move(process);
     const auto moved = object.find("moved");
     const bool still = state == "sleeping" && moved && moved->truth() == false;
+    const bool runs = state == "running" || (moved && moved->truth() == true);
     const bool in_futex = fact_text(object, "wchan").find("futex") != std::string::npos;
-    models::MainThreadFacts thread{still, in_futex, fact_text(object, "line")};
-    if (still || in_futex || !thread.line.empty()) {
+    models::MainThreadFacts thread{still, in_futex, fact_text(object, "line"), runs};
+    if (still || runs || in_futex || !thread.line.empty()) {
       evidence_.main_threads[*rank] = std::move(thread);
     }
   } else if (process.state == ProcessState::kStopped) {

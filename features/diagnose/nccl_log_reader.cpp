@@ -238,7 +238,8 @@ bool NcclLogReader::read(const std::string& text, models::Diagnostics& diagnosti
     const bool is_error = errors_.take(line, place, rank_of_file);
     const bool taken = is_call || take_init(line.text) || take_link_error(line.text) ||
                        take_watchdog(line, place) || reports_.take(line, place) ||
-                       launcher_.take(line, place) || stalls_.take(line, place);
+                       launcher_.take(line, place) || stalls_.take(line, place) ||
+                       joins_.take(line);
     found += taken || is_error ? 1U : 0U;
     const bool is_timeout = taken && !is_call && line.text.starts_with("[") &&
                             kind_of_error(line.text) == ErrorKind::kTimeout;
@@ -637,6 +638,7 @@ std::vector<models::OutsideText> NcclLogReader::notes() const {
   add_notes_of_unplaced(notes);
   reports_.add_notes(notes);
   stalls_.add_notes(notes);
+  joins_.add_notes(notes);
   add_notes_of_errors(notes);
   return notes;
 }

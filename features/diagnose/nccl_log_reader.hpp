@@ -21,6 +21,7 @@
 
 #include "features/diagnose/evidence.hpp"
 #include "features/diagnose/hang_reports.hpp"
+#include "features/diagnose/join_reports.hpp"
 #include "features/diagnose/launcher_report.hpp"
 #include "features/diagnose/log_lines.hpp"
 #include "features/diagnose/nccl_call_reader.hpp"
@@ -132,6 +133,7 @@ class NcclLogReader {
   std::uint32_t most_ranks_ = 0;  // largest size of a communicator
   HangReports reports_;
   StallReports stalls_;
+  JoinReports joins_;
   NcclCallReader calls_;
   RankErrors errors_;
   LauncherReport launcher_;

@@ -103,6 +103,10 @@ std::string host_step(std::uint32_t rank, const std::string& at) {
         "workers?",
         rank);
   }
+  if (at.starts_with("a debugger")) {
+    return fmt::format("type 'continue' in the debugger of rank {}, or remove its breakpoint",
+                       rank);
+  }
   return fmt::format("look at what rank {} does in {}, and dump its stack again: does it move?",
                      rank, at);
 }
@@ -192,6 +196,10 @@ std::vector<std::string> next_steps(const models::Evidence& evidence,
     return steps;
   }
   if (verdict == sim::Verdict::kDeadlock) return {kRecord};
+  if (evidence.ranks.empty() && diagnosis.unplaced.empty()) {
+    return {"pipesim collect, on each host, while the ranks wait: which of them are there?"};
+  }
+  if (models::may_start(diagnosis)) return {"pipesim collect, again: has the job started?"};
   if (!diagnosis.suspects.empty()) {
     std::vector<std::uint32_t> ranks;
     for (const models::Suspect& suspect : diagnosis.suspects) ranks.push_back(suspect.rank);

@@ -86,6 +86,8 @@ ErrorKind kind_of_error(std::string_view error) {
                                 std::string_view("Detected mismatch between collectives")};
   // gloo ends a process whose peer sends another size than it expects.
   if (error.find("EnforceNotMet") != std::string_view::npos) return ErrorKind::kOwn;
+  // The port of the store is in use.
+  if (error.find("EADDRINUSE") != std::string_view::npos) return ErrorKind::kOwn;
   if (has_any(error, kTimeouts)) return ErrorKind::kTimeout;
   return has_any(error, kLost) ? ErrorKind::kLostPeer : ErrorKind::kOwn;
 }

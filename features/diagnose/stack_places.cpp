@@ -154,6 +154,27 @@ bool is_backward(const StackFrame& frame) {
          (bare_name(frame) == "backward" && has(frame.place, "torch/autograd/__init__.py"));
 }
 
+// Whether the frame is of a debugger that asks for commands.
+bool is_debugger(const StackFrame& frame) {
+  constexpr std::array kDebuggers = {std::string_view("/pdb.py:"), std::string_view("/bdb.py:"),
+                                     std::string_view("/IPython/core/debugger.py:"),
+                                     std::string_view("/IPython/terminal/debugger.py:"),
+                                     std::string_view("pydevd")};
+  const std::string place = "/" + frame.place;
+  return std::any_of(kDebuggers.begin(), kDebuggers.end(),
+                     [&](std::string_view it) { return has(place, it); });
+}
+
+// Returns the innermost frame of a debugger in which the thread stands, or the end. A script that
+// was started in a debugger has such frames outside of its own.
+auto debugger_in(const std::vector<StackFrame>& frames) {
+  const auto found = std::find_if(frames.begin(), frames.end(), is_debugger);
+  const bool inner = std::all_of(frames.begin(), found, [](const StackFrame& frame) {
+    return !is_of_user(frame) || has(frame.place, "cmd.py:") || has(frame.place, "prompt_toolkit/");
+  });
+  return inner ? found : frames.end();
+}
+
 // Whether a weak frame is more specific than `found`, the result of its inner frames.
 bool says_more(WaitPlace place, const FoundPlace& found) {
   if (found.frame == nullptr) return true;
@@ -204,6 +225,8 @@ FoundPlace unnamed_place(const std::vector<StackFrame>& frames) {
 }  // namespace
 
 FoundPlace find_place(const std::vector<StackFrame>& frames) {
+  const auto debugger = debugger_in(frames);
+  if (debugger != frames.end()) return {WaitPlace::kDebugger, "a debugger", &*debugger, false};
   FoundPlace found;
   for (const StackFrame& frame : frames) {
     if (add_frame(frame, found)) return found;
@@ -212,6 +235,7 @@ FoundPlace find_place(const std::vector<StackFrame>& frames) {
 }
 
 bool waits_for_thread(const std::vector<StackFrame>& frames) {
+  if (debugger_in(frames) != frames.end()) return false;
   for (const StackFrame& frame : frames) {
     if (is_backward(frame)) return true;
     if (is_of_user(frame)) return false;
@@ -237,7 +261,8 @@ bool is_of_user(const StackFrame& frame) {
       std::string_view("threading.py:"),  std::string_view("selectors.py:"),
       std::string_view("queue.py:"),      std::string_view("socket.py:"),
       std::string_view("contextlib.py:"), std::string_view("functools.py:"),
-      std::string_view("subprocess.py:"), std::string_view("runpy.py:")};
+      std::string_view("subprocess.py:"), std::string_view("runpy.py:"),
+      std::string_view("pdb.py:"),        std::string_view("bdb.py:")};
   const std::string_view place = frame.place;
   const bool of_module = std::any_of(kModules.begin(), kModules.end(), [&](std::string_view it) {
     return place.starts_with(it) || has(place, "/" + std::string(it));
@@ -253,8 +278,11 @@ OutsideText host_text(const std::vector<StackFrame>& frames, const FoundPlace& f
   if (frame.place == "pipesim") return frame.function;
   const std::string own =
       frame.place.empty() ? std::string(frame.function) : frame.function + " (" + frame.place + ")";
-  if (is_of_user(frame)) return own;
-  const auto user = std::find_if(frames.begin(), frames.end(), is_of_user);
+  if (is_of_user(frame) && !is_debugger(frame)) return own;
+  // A debugger's input is not of the user's program.
+  const auto first = frames.begin() + (&frame - frames.data());
+  const auto user = std::find_if(
+      first, frames.end(), [](const StackFrame& it) { return is_of_user(it) && !is_debugger(it); });
   if (user == frames.end()) return own;
   std::string name = found.frame == nullptr ? std::string(frame.function) : std::string(found.op);
   if (found.place == WaitPlace::kInput) name = "its data loader (" + name + ")";
@@ -313,7 +341,8 @@ bool waits_for_others(WaitPlace place) {
 }
 
 bool is_wait(WaitPlace place) {
-  return waits_for_others(place) || place == WaitPlace::kLock || place == WaitPlace::kInput;
+  return waits_for_others(place) || place == WaitPlace::kLock || place == WaitPlace::kInput ||
+         place == WaitPlace::kDebugger;
 }
 
 std::string_view place_name(WaitPlace place) {
@@ -338,6 +367,8 @@ std::string_view place_name(WaitPlace place) {
       return "for a lock";
     case WaitPlace::kInput:
       return "for input";
+    case WaitPlace::kDebugger:
+      return "in a debugger";
     case WaitPlace::kMessages:
       return "for messages";
     case WaitPlace::kFinished:

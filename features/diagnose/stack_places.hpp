@@ -33,6 +33,7 @@ enum class WaitPlace : std::uint8_t {
   kBackward,  // the backward pass, which computes or waits in a collective
   kLock,
   kInput,     // input of data
+  kDebugger,  // commands for a debugger
   kMessages,  // an idle thread of an actor runtime
   kFinished,
 };

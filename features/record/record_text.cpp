@@ -98,6 +98,9 @@ std::vector<FailedRanks> failures_of(const Record& record) {
       alike->ranks.push_back(rank);
     }
   }
+  for (FailedRanks& failed : failures) {
+    if (failed.ranks.size() > 1 && failed.what == "was killed") failed.what = "were killed";
+  }
   return failures;
 }
 

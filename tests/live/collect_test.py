@@ -596,6 +596,14 @@ class Collect(TestCase):
         status, text = self.main("-o", str(self.out))
         self.assertEqual(status, 2)
         self.assertIn("error: no rank of a PyTorch job was found on this host\n  help: run it on a host", text)
+        self.assertIn("\n  help: if the job has ended, its log is evidence: pipesim diagnose LOG\n", text)
+        for name, age in (("old.log", 9), ("slurm-7.out", 5), ("train.py", 1)):
+            (self.folder / name).write_text("")
+            os.utime(self.folder / name, (100 - age, 100 - age))
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)
+        text = self.main("-o", str(self.out))[1]
+        self.assertIn("pipesim diagnose slurm-7.out\n", text)
 
     def test_a_choice_of_jobs(self):
         self.torchrun()

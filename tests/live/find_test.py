@@ -58,6 +58,15 @@ class TestCase(unittest.TestCase):
 
 
 class Launchers(TestCase):
+    def test_ranks_that_were_told_different_numbers_of_ranks(self):
+        self.torchrun()
+        self.assertEqual(self.job().conflicts, [])
+        self.proc.remove(21)
+        self.proc.add(21, "python3 -u train.py", elastic(1, world=2), 10)
+        self.assertEqual(
+            self.job().conflicts, ["WORLD_SIZE is 2 for rank 1 and 4 for ranks 0, 2, 3, but must be equal"]
+        )
+
     def test_torchrun(self):
         self.torchrun()
         job = self.job()

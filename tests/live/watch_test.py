@@ -41,7 +41,7 @@ class Looks(unittest.TestCase):
         return Look(**{"pid": 1, "cpu": 5.0, **after}).moved_since(Look(**{"pid": 1, "cpu": 5.0, **before}), seconds)
 
     def test_a_rank_moves(self):
-        for after in ({"cpu": 5.5}, {"pid": 2}, {"io_bytes": 1 << 20}):
+        for after in ({"cpu": 5.5}, {"pid": 2}, {"io_bytes": 1 << 20}, {"is_ready": True}):
             self.assertTrue(self.moved({}, after), after)
         for after in ({}, {"cpu": 5.01}, {"io_bytes": 80}):
             self.assertFalse(self.moved({}, after), after)
@@ -50,6 +50,7 @@ class Looks(unittest.TestCase):
     def test_the_numbers_of_its_calls_decide(self):
         self.assertTrue(self.moved({"counts": "7"}, {"counts": "8"}))
         self.assertFalse(self.moved({"counts": "7"}, {"counts": "7", "cpu": 9.0}))  # spins
+        self.assertFalse(self.moved({"counts": "7"}, {"counts": "7", "is_ready": True}))
         self.assertTrue(self.moved({"counts": "7"}, {"counts": None, "cpu": 9.0}))
 
     def test_times(self):

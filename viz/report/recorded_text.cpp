@@ -113,6 +113,9 @@ std::string failures_text(const std::vector<models::FailedRanks>& failures,
       break;
     }
   }
+  for (RankBlock& block : blocks) {
+    if (block.ranks.size() > 1 && block.what.starts_with("waits in ")) block.what.erase(4, 1);
+  }
   return blocks_text(blocks, options);
 }
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import glob
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -18,6 +20,7 @@ from pipesim.live.jobs import Job, choose_job, find_jobs
 from pipesim.live.processes import Processes
 
 EXIT_USAGE = 2
+_LOGS = ("*.log", "*.out", "*.err")  # in the working directory
 _MOST_NOTES = 3  # notes on ranks without stacks; all notes are in the facts
 
 
@@ -82,9 +85,15 @@ def table_of(jobs: Sequence[Job]) -> str:
 
 
 def _help_without_job(processes: Processes) -> str:
-    return access.help_for_environ(processes) or (
+    refused = access.help_for_environ(processes)
+    if refused:
+        return refused
+    logs = [name for pattern in _LOGS for name in glob.glob(pattern) if os.path.isfile(name)]
+    newest = max(logs, key=os.path.getmtime, default="LOG")
+    return (
         "run it on a host of the job, in its container; ranks are Python processes that torchrun, "
-        "srun, mpirun or mp.spawn has started"
+        "srun, mpirun or mp.spawn has started\n"
+        f"  help: if the job has ended, its log is evidence: pipesim diagnose {shlex.quote(newest)}"
     )
 
 
@@ -140,6 +149,7 @@ def summary(facts: Facts, folder: str) -> str:
     parts += ["a report of NCCL's RAS"] if facts.has_ras else []
     parts += [count(len(facts.logs), "log")] if facts.logs else []
     lines.append(f"{', '.join(parts) or 'no stacks, calls or logs'}: in {folder}/")
+    lines += job.conflicts
     lines += ["help: " + note for note in facts.notes]
     without = [it for it in facts.ranks if it.notes and not it.stacks]
     for it in without[:_MOST_NOTES]:

@@ -281,6 +281,7 @@ def facts_text(processes: Processes, facts: Facts) -> str:
         "ras": facts.has_ras,
         "logs": facts.logs,
         "notes": facts.notes,
+        "conflicts": job.conflicts,
     }
     return json.dumps(content, indent=1) + "\n"
 

@@ -98,6 +98,7 @@ class Job:
     local_size: Optional[int]  # number of ranks that this host should have
     agent: Optional[int] = None  # the process that started the ranks
     refused: int = 0  # Python processes of its user whose environment may not be read
+    conflicts: list[str] = field(default_factory=list)  # settings that do not fit together
 
     @property
     def numbers(self) -> set[int]:
@@ -241,6 +242,7 @@ class _Finder:
             ranks=sorted(ranks, key=lambda rank: rank.number or 0),
             local_size=int(local_size) if local_size.isdigit() else None,
             agent=agent,
+            conflicts=_conflicts(ranks, names),
         )
 
     def _without_helpers(self, ranks: list[Rank]) -> list[Rank]:
@@ -327,6 +329,19 @@ def _names_of(environ: dict[str, str]) -> Optional[RankNames]:
         if environ.get(names.rank, "").isdigit() and (not names.needs or names.needs in environ):
             return names
     return None
+
+
+def _conflicts(ranks: list[Rank], names: RankNames) -> list[str]:
+    """Returns a text if the ranks were told different numbers of ranks."""
+    told: dict[str, list[str]] = {}
+    for rank in sorted(ranks, key=lambda rank: rank.number or 0):
+        for name in names.size[:1]:
+            told.setdefault(rank.environ.get(name, "not set"), []).append(str(rank.number))
+    parts = [
+        f"{size} for rank{'' if len(of) == 1 else 's'} {', '.join(of)}"
+        for size, of in sorted(told.items())
+    ]
+    return [f"{names.size[0]} is {' and '.join(parts)}, but must be equal"] if len(parts) > 1 else []
 
 
 def _key(environ: dict[str, str]) -> str:

@@ -19,6 +19,7 @@ class Look:
     cpu: float  # seconds of processor time of the main thread
     io_bytes: int = 0  # bytes that the main thread has read and written
     counts: Optional[str] = None  # numbers of its last calls in each group, from its debug server
+    is_ready: bool = False  # whether its main thread runs, or waits for a processor
 
     def moved_since(self, earlier: Look, seconds: float) -> bool:
         """Whether the rank has moved. The numbers of its calls decide, if they are known: the main
@@ -30,6 +31,8 @@ class Look:
         return self.is_busy_since(earlier, seconds)
 
     def is_busy_since(self, earlier: Look, seconds: float) -> bool:
+        if self.is_ready:  # on a busy machine, it may get no processor time for long
+            return True
         cpu = self.cpu - earlier.cpu
         return cpu > _LEAST_CPU_SHARE * seconds or self.io_bytes - earlier.io_bytes >= _LEAST_BYTES
 

@@ -116,7 +116,7 @@ class Watch:
         address = None if main.is_stopped else self._servers.get(rank.pid)
         counts = None if address is None else calls.counts_of_server(address, ANSWER_SECONDS)
         io_bytes = self.processes.io_bytes(rank.pid) or 0
-        return Look(rank.pid, main.cpu, io_bytes, counts)
+        return Look(rank.pid, main.cpu, io_bytes, counts, main.state == "running")
 
     def _look_closely(self) -> State:
         """Compares two stacks of each rank, and returns the job's state: a rank whose stack changes

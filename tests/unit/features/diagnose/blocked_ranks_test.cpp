@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "tests/support/catch.hpp"
 #include "tests/support/evidence.hpp"
@@ -129,6 +130,24 @@ TEST_CASE("the text of a line shows a wait that is not Python", "[models][diagno
     CHECK(job.ranks[0].host->may_wait == it.may_wait);
     const char* at = it.waits ? "work.wait(), called in step (a.py:3)" : "step (a.py:3)";
     CHECK(job.ranks[0].host->at == at);
+  }
+}
+
+TEST_CASE("a rank that runs and has yet to join the job is not blamed", "[models][diagnosis]") {
+  for (const auto& [call, runs] :
+       {std::pair("init_process_group", true), std::pair("init_process_group", false),
+        std::pair("_create_c10d_store", true), std::pair("all_reduce", true)}) {
+    INFO(call << runs);
+    testing::EvidenceBuilder job(2);
+    job.call(0, job.group(call, {0, 1}), 1, call);
+    place(job.evidence(), 1, In::kLine);
+    job.evidence().main_threads[1].runs = runs;
+    const auto found = models::diagnose(job.evidence());
+    const bool starts = runs && call != std::string("all_reduce");
+    CHECK(models::may_start(found) == starts);
+    CHECK(found.explanation.verdict == (starts ? sim::Verdict::kLimit : sim::Verdict::kStarved));
+    CHECK(found.roots.empty() == starts);
+    CHECK(models::call_name(job.evidence().ranks[0].calls[0], job.evidence().groups[0], 0) == call);
   }
 }
 

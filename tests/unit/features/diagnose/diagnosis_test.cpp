@@ -387,6 +387,19 @@ TEST_CASE("a failed rank is a root if no other call shows the hang", "[models][d
   CHECK(found.roots[0].rank == 1);
 }
 
+TEST_CASE("a call that a dead peer has done shows no stopped device", "[models][diagnosis]") {
+  testing::EvidenceBuilder job(3);
+  const auto all = job.group("0", {0, 1, 2});
+  job.call(0, all, 1, "all_reduce", CallState::kCompleted);
+  job.call(1, all, 1, "all_reduce", CallState::kCompleted);
+  job.call(2, all, 1, "all_reduce", CallState::kStarted);
+  CHECK(roots(models::diagnose(job.evidence())) == Lines{"2 device stopped"});
+  for (const std::uint32_t rank : {0U, 1U}) {
+    job.evidence().ranks[rank].process.state = models::ProcessState::kDead;
+  }
+  CHECK(roots(models::diagnose(job.evidence())) == Lines{"2 unexplained", "0 died", "1 died"});
+}
+
 TEST_CASE("a job of 4096 ranks is diagnosed at once", "[models][diagnosis]") {
   constexpr std::uint32_t kRanks = 4096;
   EvidenceBuilder job(kRanks);

@@ -129,7 +129,24 @@ TEST_CASE("facts about main threads are kept with what other evidence says",
   CHECK(evidence.main_threads.at(0).still);
   CHECK(evidence.main_threads.at(0).in_futex);
   CHECK(evidence.main_threads.at(0).line == "work.wait()");
-  CHECK(evidence.main_threads.count(1) == 0);  // it runs
+  CHECK_FALSE(evidence.main_threads.at(0).runs);
+  CHECK(evidence.main_threads.at(1).runs);
+  CHECK_FALSE(evidence.main_threads.at(1).still);
+}
+
+TEST_CASE("settings of ranks that do not fit together", "[formats][facts_reader]") {
+  const auto notes = [](const std::string& first, const std::string& second) {
+    return facts_in({R"({"pipesim_facts": 1, "host": "a", )" + first,
+                     R"({"pipesim_facts": 1, "host": "b", )" + second})
+        .notes();
+  };
+  CHECK(notes(R"("world_size": 2, "conflicts": []})", R"("world_size": 2})").empty());
+  const auto told = notes(R"("conflicts": ["WORLD_SIZE is 2 and 3"]})", "\"conflicts\": [7]}");
+  REQUIRE(told.size() == 1);
+  CHECK(told.front() == "WORLD_SIZE is 2 and 3");
+  const auto hosts = notes(R"("world_size": 2})", R"("world_size": 3})");
+  REQUIRE(hosts.size() == 1);
+  CHECK(hosts.front() == "The number of ranks is 3 on b, but 2 on another host: it must be equal");
 }
 
 TEST_CASE("other JSON has no facts", "[formats][facts_reader]") {

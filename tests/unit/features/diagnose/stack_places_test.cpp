@@ -77,6 +77,26 @@ TEST_CASE("waits for another thread are known", "[models][stack_places]") {
   CHECK_FALSE(models::waits_for_thread({{"Path.join", "paths.py:9"}, condition}));
 }
 
+TEST_CASE("a thread in a debugger stands at the user's line", "[models][stack_places]") {
+  const Frames pdb = {{"cmdloop", "cmd.py:126"},
+                      {"interaction", "/usr/lib/python3.11/pdb.py:360"},
+                      {"trace_dispatch", "/usr/lib/python3.11/bdb.py:90"}};
+  CHECK(place(pdb) == WaitPlace::kDebugger);
+  CHECK(host(pdb) == "a debugger, called in step (train.py:88)");
+  CHECK(host({{"run_in_thread", "prompt_toolkit/application.py:9"},
+              {"cmdloop", "IPython/terminal/debugger.py:138"},
+              {"interaction", "IPython/core/debugger.py:335"}}) ==
+        "a debugger, called in step (train.py:88)");
+  const Frames pydevd = {{"wait", "threading.py:331"},
+                         {"_do_wait_suspend", "pydevd/pydevd.py:2188"}};
+  CHECK(place(pydevd) == WaitPlace::kDebugger);
+  CHECK_FALSE(models::waits_for_thread(pydevd));
+  // A script that was started in a debugger, and files with similar names.
+  CHECK(models::find_place({kUser, pdb[1]}).place == WaitPlace::kUnknown);
+  CHECK(place({{"read", "cmd.py:3"}}) == WaitPlace::kUnknown);
+  CHECK(host({{"read", "mypdb.py:3"}}) == "read (mypdb.py:3)");
+}
+
 TEST_CASE("a position has the line of the user's program", "[models][stack_places]") {
   CHECK(host({{"all_reduce", "torch/distributed/distributed_c10d.py:3252"}}) ==
         "all_reduce, called in step (train.py:88)");
