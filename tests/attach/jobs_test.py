@@ -41,16 +41,17 @@ WHOLE_EACH = 10  # each tenth row of jobs ends its interpreters, and its record 
 STANDS_STILL = 120.0  # seconds without progress: a starved machine is no fault of attach
 
 
-def run(seeds, folder):
-    """Runs jobs in the process of a rank, with attach if it has a folder."""
+def run(seeds, ports, folder):
+    """Runs jobs in the process of a rank, with attach if it has a folder. Each job has a port: on one
+    that is in use, rank 0 fails, and the other ranks wait for it."""
     if folder is not None:
         os.environ["PIPESIM_ATTACH"] = str(folder / "rec")
         pipesim.attach.attached = noting.Noting()
         patches.install(pipesim.attach.attached)
-    status, port = 0, int(os.environ["MASTER_PORT"])
-    for i, seed in enumerate(seeds[:-1]):
+    status = 0
+    for seed, port in zip(seeds[:-1], ports):
         random_jobs.run(seed, end="destroy")
-        os.environ["MASTER_PORT"] = str(port + i + 1)
+        os.environ["MASTER_PORT"] = str(port)
     if ends_whole(seeds):
         random_jobs.run(seeds[-1])
         return
@@ -90,7 +91,10 @@ def difference(seeds, here, program):
     folders = [here / way for way in ("alone", "attached")]
     for folder in folders:
         folder.mkdir(parents=True)
-    runs = [functools.partial(run, seeds, folder) for folder in (None, folders[1])]
+    runs = []
+    for folder in (None, folders[1]):
+        ports = [real_gloo.free_port() for _ in seeds[:-1]]
+        runs.append(functools.partial(run, seeds, ports, folder))
     jobs = [real_gloo.Job(folder, RANKS, run, PROGRAM.name) for folder, run in zip(folders, runs)]
     alone, attached = real_gloo.run_jobs(jobs, seconds=STANDS_STILL, quick_end=True)
     (expected, _), (found, said) = map(results, folders)
@@ -106,8 +110,8 @@ def difference(seeds, here, program):
 
 def judged(program, folder, fails):
     """Returns a text if `check` says that a job which has ended is sure to hang."""
-    done = subprocess.run([program, "check", str(folder), "--json"], capture_output=True, text=True,
-                          check=False)  # fmt: skip
+    done = subprocess.run([program, "check", str(folder), "--json", "--states", "2000"],
+                          capture_output=True, text=True, check=False)  # fmt: skip
     answer = json.loads(done.stdout)["answer"] if done.stdout else done.stderr
     if answer in ("proved", "undecided", "possible") or (fails and answer == "failed"):
         return ""
@@ -128,7 +132,8 @@ def by_commands():
     }.items():
         ends[name] = run_command(words, one_each=name == "python")
     differ = not ends["alone"] == ends["torchrun"] == ends["python"]
-    print(f"seed {seed}: {ends if differ else ends['alone'][0]}; {cpu():.0f} s of CPU")
+    fault = f"differs: {ends}" if differ else "does not differ"
+    print(f"the job with seed {seed} {fault}; {cpu():.0f} s of CPU")
     return 1 if differ else 0
 
 
@@ -148,8 +153,9 @@ def run_command(words, one_each):
     ]  # fmt: skip
     outputs = [each.communicate()[0] for each in started]
     status = max(abs(each.returncode) for each in started)
-    lines = sorted(line for each in outputs for line in each.splitlines() if "result" in line)
-    return status != 0, lines
+    # Prints of torchrun's ranks can share a line.
+    results = sorted(re.findall(r"result of \w+: \[[^]]*\]", "".join(outputs)))
+    return status != 0, results
 
 
 def cpu():
