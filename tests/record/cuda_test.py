@@ -65,6 +65,20 @@ class Cuda(unittest.TestCase):
         marks = [line["backward"] for line in self.lines(recorded, 0) if "backward" in line]
         self.assertEqual(["begin", "end"] * 2, marks)  # `grad` does not count as a backward
 
+    def test_a_backward_is_one_kernel_and_a_call_none(self):
+        def job():
+            dist.init_process_group("nccl")
+            x = torch.ones(2, device="cuda", requires_grad=True)
+            for _ in range(2):
+                dist.all_reduce(x.detach())
+            (x * 3).sum().backward(torch.ones((), device="cuda"))
+            dist.barrier()
+
+        lines = [line for line in self.lines(self.finishes(job), 0) if "def" not in line]
+        kernels = [line.get("k") for line in lines if "call" in line or "backward" in line]
+        check = 0 if hasattr(torch, "compile") else 1  # torch 1.13 checks the gradient with an op
+        self.assertEqual([1, None, 3, 1 + check, None], kernels)
+
     def test_a_static_graph_ends(self):
         def job():
             dist.init_process_group("nccl")

@@ -6,7 +6,7 @@ of marked tensors, in which the host waits for the current stream. `torch.cuda` 
 its functions, streams and events. Custom kernels (Triton, apex, flash-attention) cannot run.
 
 Wrappers handle calls that torch does not offer to the mode: `nn.Parameter`, wrapper subclasses
-(DTensor), indexing in torch 1.13. Kernels that C++ launches in a backward are not counted.
+(DTensor), indexing in torch 1.13. All kernels that C++ launches in a backward count as one.
 """
 
 from __future__ import annotations
@@ -154,9 +154,8 @@ class _Mode(TorchFunctionMode):
         on_device = target if target is not None else source
         if on_device is None:
             return result
-        if name not in _NO_KERNEL:
-            stream = self._cuda.stream_id()
-            self._cuda.kernels[stream] = self._cuda.kernels.get(stream, 0) + 1
+        if name not in _NO_KERNEL and not _is_distributed(func):
+            self._cuda.launch()
         in_place = name.endswith("_") and not name.endswith("__")
         if in_place and target is None:
             return result  # stays on the device of its tensor
@@ -169,6 +168,11 @@ class _Mode(TorchFunctionMode):
         if _is_cuda(device) or (isinstance(device, int) and not isinstance(device, bool)):
             return self._cuda.index(device), torch.device("cpu")
         return None, device
+
+
+def _is_distributed(func: Any) -> bool:
+    """Whether `func` is of torch.distributed, whose calls have entries of their own."""
+    return (getattr(func, "__module__", None) or "").startswith("torch.distributed")
 
 
 def _reads(name: str, args: Any, kwargs: dict[str, Any]) -> bool:
@@ -261,6 +265,13 @@ def _backward(cuda: Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> N
         torch.autograd.backward(tensor, gradient, **given)
 
 
+def _launch_backward(cuda: Cuda, roots: Any) -> None:
+    """Counts a kernel for a backward on the GPU, whose kernels C++ launches."""
+    roots = [roots] if torch.is_tensor(roots) else roots
+    if any(device_of(root) is not None for root in roots):
+        cuda.launch()
+
+
 def _numpy(cuda: Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any:
     device = device_of(tensor)
     if device is not None:
@@ -318,6 +329,7 @@ def install(recorder: RankRecorder) -> None:
     cuda = cuda_streams.install(recorder)
     recorder.device = "cuda"
     recorder.stream = cuda.of_entry
+    recorder.launch_backward = functools.partial(_launch_backward, cuda)
     default = Stream()
     _replace_functions(cuda, default)
     cuda_ops.install(_mark_as)

@@ -131,6 +131,11 @@ class Cuda:
             on = stream.id if stream is not None else self.stream_id()
             self.recorder.add({**entry, "s": on, "k": self.kernels.pop(on, None)})
 
+    def launch(self) -> None:
+        """Counts a kernel on the current stream."""
+        on = self.stream_id()
+        self.kernels[on] = self.kernels.get(on, 0) + 1
+
     def stream_id(self) -> Optional[str]:
         return self.stack[-1].id if self.stack else None
 

@@ -518,6 +518,7 @@ def _replace_training(recorder: RankRecorder) -> None:
     def backward(tensors: Any, *args: Any, **kwargs: Any) -> None:
         if recorder.backward_depth == 0:
             recorder.add({"backward": "begin"})
+            recorder.launch_backward(tensors)
         end = recorder.begin_backward(tensors)
         try:
             original_backward(tensors, *args, **kwargs)

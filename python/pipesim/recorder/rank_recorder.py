@@ -112,6 +112,7 @@ class RankRecorder:
         self.ended = False  # the record is complete: the script continues only to clean up
         self.device = "cpu"
         self.stream: Callable[[], Entry] = dict  # `s` and `k` of an entry; set by `cuda`
+        self.launch_backward: Callable[[Any], None] = lambda roots: None  # set by `cuda`
         self._connection = connection
         self._copies: list[int] = []  # processes that `_fork` has made
         self._lock = threading.RLock()  # protects entries, numbers and messages to the broker
