@@ -272,7 +272,8 @@ bool run_job(const Arguments& arguments, const Console& console, bool keep_times
   models::Simulation run = std::move(job.run);
   if (!simulate(graph.nccl_mode)) return false;
   if (job.run.explanation.verdict == run.explanation.verdict) {
-    job.model += (job.model.empty() ? "" : "; ") + std::string("each call takes 5 us");
+    job.model +=
+        (job.model.empty() ? "" : "; ") + std::string("times are made up, 5 us for each call");
     return true;
   }
   graph = std::move(untimed);

@@ -18,6 +18,7 @@
 #include "viz/pictures/lanes.hpp"
 #include "viz/pictures/palette.hpp"
 #include "viz/pictures/pictures.hpp"
+#include "viz/pictures/slice_look.hpp"
 #include "viz/report/words.hpp"
 
 namespace pipesim::viz {
@@ -345,6 +346,17 @@ bool has_programs(const sim::Plan& plan) {
   });
 }
 
+// Returns the name of a recorded call without its numbers: "recv from rank 1" for "recv #2 from
+// rank 1".
+std::string without_call_numbers(std::string name) {
+  for (std::size_t at = name.find(" #"); at != std::string::npos; at = name.find(" #", at)) {
+    std::size_t end = at + 2;
+    while (end < name.size() && models::is_digit(name[end])) ++end;
+    name.erase(at, end - at);
+  }
+  return name;
+}
+
 class ProgramLanes {
  public:
   ProgramLanes(const models::TaskGraph& graph, const models::Lowered& lowered,
@@ -362,9 +374,11 @@ class ProgramLanes {
 
   TaskLanes run() {
     if (has_programs(plan_)) {
-      lanes_.about = {
-          "What each rank does one after the other, with its stream, what that starts after, and "
-          "whom it sends to. A frame is a loop."};
+      lanes_.about = {graph_.recorded
+                          ? "What each rank calls one after the other, with its lines. A frame is "
+                            "a loop; only the numbers of its calls differ."
+                          : "What each rank does one after the other, with its stream, what that "
+                            "starts after, and whom it sends to. A frame is a loop."};
     } else {
       lanes_.about = {
           "The tasks of each stream in an order in which their data can arrive, with what they "
@@ -384,7 +398,7 @@ class ProgramLanes {
       if (!in_program) actors_of_[plan_.actors[id].rank.value].push_back(id);
     }
     for (std::uint32_t i = 0; i < classes_.size(); ++i) add_class(i);
-    compare_all();
+    if (!graph_.recorded) compare_all();
     for (std::vector<TaskLane>& lanes : lanes_of_) {
       for (TaskLane& lane : lanes) lanes_.lanes.push_back(std::move(lane));
     }
@@ -474,7 +488,8 @@ class ProgramLanes {
     std::vector<TaskLane> lanes;
     for (const sim::ThreadId id : threads_of_[rank]) {
       lanes.push_back({"", threads_of_[rank].size() > 1 ? "thread " + names_.thread(id) : "",
-                       steps_of(index, plan_.threads[id], own)});
+                       graph_.recorded ? recorded_steps(plan_.threads[id])
+                                       : steps_of(index, plan_.threads[id], own)});
     }
     if (threads_of_[rank].empty()) {
       add_streams(index, own, lanes);
@@ -636,6 +651,51 @@ class ProgramLanes {
     return find_loops(tokens, [&](std::size_t first, const std::vector<std::size_t>&) {
       return by_token.at(tokens[first]);
     });
+  }
+
+  // Returns the steps of a recorded rank, without the numbers of calls: equal calls of different
+  // iterations are then equal steps, and fold.
+  std::vector<LaneStep> recorded_steps(const sim::Thread& thread) {
+    std::vector<std::uint32_t> tokens;
+    std::vector<LaneStep> steps;  // by token
+    std::map<std::vector<std::string>, std::uint32_t> token_of;
+    std::map<ActorId, std::uint32_t> executions;
+    std::string last;  // name of the step before
+    for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
+      const ActorId id = plan_.op(thread, i);
+      const std::string name = op_name(graph_, lowered_, id, executions[id]++);
+      // The end of a call has no line of its own in the script, and a wait directly after its call
+      // is a part of it.
+      const bool ends_call =
+          plan_.actors[id].role == sim::Role::kRecord && name.starts_with("end of ");
+      if (is_implied(id) || ends_call || name == "wait for " + last) continue;
+      last = name;
+      LaneStep step = recorded_step(id, name);
+      const auto next = static_cast<std::uint32_t>(steps.size());
+      const auto [token, is_new] = token_of.try_emplace(step.lines, next);
+      if (is_new) steps.push_back(std::move(step));
+      const bool more_kernels =
+          kinds_[id] == WorkKind::kCompute && !tokens.empty() && tokens.back() == token->second;
+      if (!more_kernels) tokens.push_back(token->second);
+    }
+    return find_loops(tokens, [&](std::size_t first, const std::vector<std::size_t>&) {
+      return steps[tokens[first]];
+    });
+  }
+
+  LaneStep recorded_step(ActorId id, const std::string& name) {
+    LaneStep step;
+    step.kind = kinds_[id];
+    step.number = lowered_.actor_template[id];
+    const std::string call = without_call_numbers(name);
+    const std::size_t group = std::min(call.find(" on "), call.size());
+    step.lines.push_back(call.substr(0, group));
+    if (group < call.size()) step.lines.push_back(call.substr(group + 1));
+    const auto& of = names_.actor(id).step;
+    const std::string at = of ? std::string(of->at) : "";
+    if (!at.empty()) step.lines.push_back(at.substr(0, at.find(' ')));
+    step.tip = at.empty() ? name : fmt::format("{}, {}", name, at);
+    return step;
   }
 
   // Adds a lane per stream for actors without programs; each task comes after its inputs.

@@ -166,7 +166,7 @@ class TimelinePicture {
 
   Scene draw() {
     look_at_slices();
-    scene_ = Scene(style_.width, bottom_ + 34, headline(graph_, run_.explanation));
+    scene_ = Scene(style_.width, bottom_ + 34, head());
     add_head();
     add_axis();
     double y = top_;
@@ -437,10 +437,17 @@ class TimelinePicture {
     top_ += kAboutLine * static_cast<double>(about_.size() - 1);
   }
 
+  // A record has no times, and those of its picture are longer than in reports, so its title has
+  // none.
+  std::string head() const {
+    if (!graph_.recorded) return headline(graph_, run_.explanation);
+    return fmt::format("{}: {}", graph_.name, verdict_text(run_.explanation));
+  }
+
   void add_head() {
     constexpr double kHeadSize = 13;
     if (is_compact_) {
-      const std::string head = headline(graph_, run_.explanation);
+      const std::string head = this->head();
       const double left = kTimelineMargin + text_width(head, kHeadSize) * 1.15 + 14;
       scene_.add(Scene::Text{kTimelineMargin, 12, head, kHeadSize, Scene::Anchor::kStart, true});
       scene_.add_fitted({left, 12, about_.front(), 11}, style_.width - kTimelineMargin - left);
@@ -928,8 +935,8 @@ class TimelinePicture {
                           .width = 2,
                           .height = bottom_ - top_ + 22,
                           .fill = kStrong});
-    const std::string text =
-        fmt::format("{}: no further progress", rounded_time_text(timeline_.end_ns));
+    std::string text = "no further progress";
+    if (!graph_.recorded) text = rounded_time_text(timeline_.end_ns) + ": " + text;
     // Bold letters are about 15% wider. If there is no space to the right of the line, the text
     // goes to the left.
     const bool is_right = text_width(text, 12) * 1.15 <= right_ - end_x_ - 5;

@@ -82,8 +82,10 @@ std::string op_name(const models::TaskGraph& graph, const models::Lowered& lower
     std::string name =
         graph.recorded->name(lowered.plan.actors[actor].rank.value, op.name, op.number);
     if (!name.empty()) return name;
-    constexpr std::string_view kKernels = "kernels";  // the steps have numbers without a meaning
-    if (op.name.starts_with(kKernels)) return std::string(kKernels);
+    // The numbers of these steps have no meaning.
+    for (const char* numbered : {"kernels", "synchronize compute", "synchronize device"}) {
+      if (op.name.starts_with(numbered)) return numbered;
+    }
   }
   return models::op_label(graph, lowered, actor, k);
 }

@@ -440,8 +440,19 @@ TEST_CASE("a recorded rank shows its forwards, backwards and steps", "[app][draw
     CHECK(contains(picture, part));
   }
   CHECK(contains(picture, "<title>F1 (pipe.py:30 forward_step &gt; isend) of iteration 1: "));
-  CHECK(contains(picture, "each call takes 5 us"));
+  CHECK(contains(picture, "times are made up, 5 us for each call"));
+  CHECK(contains(picture, ": COMPLETED<"));  // no time, which run and check say otherwise
   CHECK(contains(picture, ">optimizer step<"));
+}
+
+TEST_CASE("the tasks of a record fold without the numbers of its calls", "[app][draw][record]") {
+  const testing::Folder folder;
+  for (const auto& [name, text] : kSendFirst) folder.write(name, text);
+  const std::string picture = drawn_in(folder, {folder.path(), "--what", "tasks"});
+  CHECK(contains(picture, ">send to rank 1<"));
+  CHECK(contains(picture, ">pipe.py:30<"));
+  CHECK_FALSE(contains(picture, ">kernels.2<"));
+  CHECK_FALSE(contains(picture, ">record work"));
 }
 
 TEST_CASE("a slide has its title, its size and its aspect", "[app][draw]") {
