@@ -609,6 +609,31 @@ class Html(unittest.TestCase):
                           ".filter((found) => found.getBoundingClientRect().right > innerWidth).length;")
         self.assertEqual(0, wide)
 
+    def test_labels_of_a_timeline_keep_off_the_line_at_its_end(self):
+        for width in (400, 1400):
+            browser = self.open("guilty", width)
+            labels, crossed = browser.js("""
+              const line = document.querySelector("#timeline-frame .axis .moment").getBoundingClientRect().x;
+              const texts = [...document.querySelectorAll("#timeline-frame .axis text:not([class]), "
+                  + "#timeline-frame .label:not(.chip-text)")];
+              const crossed = texts.map((text) => text.getBoundingClientRect())
+                  .filter((box) => box.left < line && box.right > line);
+              return [document.querySelectorAll("#timeline-frame .axis text:not([class])").length, crossed.length];""")
+            self.assertGreater(labels, 0, width)
+            self.assertEqual(0, crossed, width)
+
+    def test_the_models_of_a_check_fit_a_narrow_window(self):
+        browser = self.open("readings", 400)
+        self.assertEqual([], browser.js(
+            "return [...document.querySelectorAll('#readings td')]"
+            ".filter((found) => found.getBoundingClientRect().right > innerWidth).map((found) => found.textContent);"))
+
+    def test_the_button_for_dark_is_next_to_the_links(self):
+        browser = self.open("readings", 1400)
+        links, button = browser.js(
+            "return ['#contents', '#theme'].map((part) => document.querySelector(part).getBoundingClientRect().bottom);")
+        self.assertLess(abs(links - button), 30)
+
     def test_the_graph_fits_a_narrow_window(self):
         browser = self.open("swin", 400, 812)
         inside = browser.js("""

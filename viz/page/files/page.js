@@ -132,7 +132,7 @@ class Page {
     readings.hidden = check.readings.length === 0;
     const row = (cells, tag) => `<tr>${cells.map((cell) => `<${tag}>${escaped(cell)}</${tag}>`).join("")}</tr>`;
     readings.querySelector(".table-frame").innerHTML =
-      `<table><thead>${row(["NCCL model", "what it is", "answer", "default timing", "who waits for whom"], "th")}</thead>
+      `<table class="cards"><thead>${row(["NCCL model", "what it is", "answer", "default timing", "who waits for whom"], "th")}</thead>
        <tbody>${check.readings.map((cells) => row(cells, "td")).join("")}</tbody></table>`;
     const rests = this.element("rests-on");
     rests.hidden = check.rests_on.length === 0;

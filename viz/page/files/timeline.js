@@ -257,17 +257,36 @@ class Timeline {
     else svg.setAttribute("height", height);
   }
 
-  axisText() {
+  /** Returns the positions of at most about `most` ticks, with labels that have space and do not
+      cross the line at the end of the run. */
+  ticks(most) {
     const {from, to} = this.window;
-    const step = tickStep(to - from, Math.max(1, Math.floor((this.right - this.left) / (this.width < 600 ? 64 : 96))));
-    let text = `<text class="head" x="4" y="32">rank, stream</text>`;
+    const step = tickStep(to - from, most);
+    const ticks = [];
     for (let time = Math.ceil(from / step) * step; time <= to; time += step) {
       const x = this.x(time);
       const label = timeText(Math.round(time));
-      text += `<line x1="${x}" x2="${x}" y1="34" y2="${AXIS}"/>`;
       const half = measureText(label) / 2;
-      if (x - half < this.left - 4 || x + half > this.right + 4) continue;
-      text += `<text x="${x}" y="31" text-anchor="middle">${label}</text>`;
+      const fits = x - half >= this.left - 4 && x + half <= this.right + 4 && Math.abs(x - this.endLine()) > half + 2;
+      ticks.push({x, label: fits ? label : ""});
+    }
+    return ticks;
+  }
+
+  /** Returns the x of the line at the end of a run that hangs, else infinity. */
+  endLine() {
+    return this.run.at_rest ? this.x(this.run.rest_ns) : Infinity;
+  }
+
+  axisText() {
+    let text = `<text class="head" x="4" y="32">rank, stream</text>`;
+    // A narrow axis has so few ticks that none may have space for its label; then takes more ticks.
+    const most = Math.max(1, Math.floor((this.right - this.left) / (this.width < 600 ? 64 : 96)));
+    let ticks = [];
+    for (let more = 0; more < 4 && !ticks.some((tick) => tick.label); ++more) ticks = this.ticks(most + more);
+    for (const {x, label} of ticks) {
+      text += `<line x1="${x}" x2="${x}" y1="34" y2="${AXIS}"/>`;
+      if (label) text += `<text x="${x}" y="31" text-anchor="middle">${label}</text>`;
     }
     text += `<line x1="${this.left}" x2="${this.right}" y1="${AXIS - 0.5}" y2="${AXIS - 0.5}"/>`;
     if (this.run.at_rest) {
@@ -387,12 +406,14 @@ class Timeline {
       text += kindRect(slice.kind, work, y, Math.max(1, end - work), this.high, more, slice.shade);
     }
     const widest = end - work >= work - begin ? [work, end] : [begin, work];
+    // The line at the end of the run crosses ops that hang; their labels are left of it.
+    if (!slice.done && widest[0] < this.endLine()) widest[1] = Math.min(widest[1], this.endLine());
     const space = widest[1] - widest[0] - 5;
     const short = slice.op.microBatch > 0 ? `${slice.op.microBatch}` : "";
     const forms = slice.count > 1 ? [counted(slice.count, "op"), `${slice.count}`] : [slice.op.label, short];
     const label = forms.find((item) => item !== "" && measureText(item) <= space);
     if (label) {
-      const onWait = widest[1] === work && work > begin;
+      const onWait = widest[0] < work && work > begin;
       text += `<text class="label ${onWait ? "on-wait" : `t-${slice.kind}${slice.shade > 0 ? ` s-${slice.shade}` : ""}`}" x="${(widest[0] + widest[1]) / 2}" y="${y + this.high / 2 + 4}"
         text-anchor="middle">${escaped(label)}</text>`;
     }
