@@ -1,6 +1,7 @@
 #include "sim/interleavings/stubborn_set.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace pipesim::sim {
 namespace {
@@ -9,10 +10,31 @@ namespace {
 // all.
 constexpr std::uint32_t kMaxNodes = 1 << 14;
 
+// Number of rivals above which they are forgotten: 50 MB.
+constexpr std::size_t kMaxRivals = 1 << 22;
+
 // Maximum number of ops in a chain of needs.
 constexpr std::uint32_t kMaxDepth = 64;
 
 constexpr std::uint32_t kNone = 0xffffffff;
+
+constexpr std::uint16_t kNotKnown = 0xffff;
+static_assert(kMaxNodes < kNotKnown);
+
+// Returns the first number in [begin, end) with the property, or `end`. All numbers after one with
+// the property have it, too.
+template <typename Property>
+std::uint32_t first_that(std::uint32_t begin, std::uint32_t end, const Property& property) {
+  while (begin < end) {
+    const std::uint32_t middle = begin + (end - begin) / 2;
+    if (property(middle)) {
+      end = middle;
+    } else {
+      begin = middle + 1;
+    }
+  }
+  return begin;
+}
 
 }  // namespace
 
@@ -20,6 +42,7 @@ StubbornSets::StubbornSets(const Plan& plan)
     : plan_(plan),
       happens_before_(plan, kMaxNodes),
       takers_(plan.threads.size()),
+      place_of_taker_(plan.actors.size(), 0),
       may_block_(plan.actors.size(), 0),
       sends_at_launch_(plan.actors.size(), 0),
       used_at_launch_(plan.actors.size()),
@@ -34,6 +57,7 @@ StubbornSets::StubbornSets(const Plan& plan)
   for (std::vector<ActorId>& takers : takers_) {
     // Messages to a single actor have the same effect in any order.
     if (takers.size() < 2) takers.clear();
+    for (std::uint32_t i = 0; i < takers.size(); ++i) place_of_taker_[takers[i]] = i;
   }
   find_blocking();
   for (const Edge& edge : plan.edges) {
@@ -51,8 +75,8 @@ StubbornSets::StubbornSets(const Plan& plan)
   if (happens_before_.known()) find_sender_nodes();
 }
 
-// Stores the senders of the messages that each launch needs. They are the same in all states, and
-// lacks() needs them in each state.
+// Stores the senders of the messages that each launch needs, for lacks(). They are the same in all
+// states.
 void StubbornSets::find_sender_nodes() {
   for (const ActorId id : ids_of(plan_.actors)) {
     if (takers_[plan_.actors[id].thread].empty()) continue;
@@ -284,7 +308,9 @@ void StubbornSets::add_push(ActorId actor, std::uint64_t k, Effects& effects) co
 void StubbornSets::add_op(ActorId id, std::uint32_t k, Phase phase, Effects& effects) const {
   const Actor& actor = plan_.actors[id];
   const bool at_launch = phase == Phase::kLaunch;
-  effects.nodes.push_back(happens_before_.node(id, k, phase));
+  // The ends of a collective share a node.
+  const Node node = happens_before_.node(id, k, phase);
+  if (effects.nodes.empty() || effects.nodes.back() != node) effects.nodes.push_back(node);
   if (k >= actor.ops) return;  // the outside input never arrives
   const std::vector<Resource>& used = at_launch ? used_at_launch_[id] : used_at_end_[id];
   effects.touches.insert(effects.touches.end(), used.begin(), used.end());
@@ -563,15 +589,14 @@ bool StubbornSets::add_sends(ActorId id, ChannelId any) {
 // Adds the messages to other actors of the thread, if the order of reading can matter, that is, if
 // either op can become ready first.
 bool StubbornSets::add_disturbers(const Effects& effects, const Push& push) {
-  const Node launch = happens_before_.node(push.actor, push.k, Phase::kLaunch);
-  for (const ActorId other : takers_[plan_.actors[push.actor].thread]) {
-    if (other == push.actor || commute(push.actor, other)) continue;
-    for (std::uint32_t k = state_->actors[other].launched; k < plan_.actors[other].wanted; ++k) {
-      const Node other_launch = happens_before_.node(other, k, Phase::kLaunch);
-      if (happens_before_.before(launch, other_launch)) break;
-      if (lacks(other, k, effects) || happens_before_.never(other_launch)) break;
-      if (happens_before_.before(other_launch, launch)) continue;
-      if (!add_senders(effects, push, other, k)) return false;
+  for (const Rival& rival : rivals_of(push)) {
+    const std::uint32_t begin = std::max(state_->actors[rival.actor].launched, rival.begin);
+    std::uint32_t end = rival.end;
+    for (std::size_t i = 0; i < effects.nodes.size() && begin < end; ++i) {
+      end = std::min(end, first_lacking(rival.actor, effects.nodes[i]));
+    }
+    for (std::uint32_t k = begin; k < end; ++k) {
+      if (!add_senders(effects, push, rival.actor, k)) return false;
     }
   }
   return true;
@@ -586,7 +611,7 @@ bool StubbornSets::add_senders(const Effects& effects, const Push& push, ActorId
     if (has_happened(sender, sender_k, phase)) return true;
     const Node node = happens_before_.node(sender, sender_k, phase);
     if (happens_before_.never(node)) return true;
-    if (lacks_until(push.actor, push.k, node)) return true;
+    if (first_lacking(push.actor, node) <= push.k) return true;
     if (std::find(effects.nodes.begin(), effects.nodes.end(), node) != effects.nodes.end()) {
       return true;
     }
@@ -755,18 +780,27 @@ bool StubbornSets::lacks(ActorId actor, std::uint32_t k, Node node) const {
   return false;
 }
 
-// Whether lacks() holds for any op from the next one to launch up to k.
-bool StubbornSets::lacks_until(ActorId actor, std::uint32_t k, Node node) const {
-  for (std::uint32_t op = state_->actors[actor].launched; op <= k; ++op) {
-    if (lacks(actor, op, node)) return true;
+// Returns the first op of the actor that lacks a message while `node` has not happened, or the
+// number of its ops. The answer is the same in all states, since no op before the actor's next one
+// can need a message that is still to be sent.
+std::uint32_t StubbornSets::first_lacking(ActorId id, Node node) {
+  const Actor& actor = plan_.actors[id];
+  if (lacking_.empty()) lacking_.resize(happens_before_.nodes());
+  std::vector<Lacking>& rows = lacking_[node];
+  auto row = std::find_if(rows.begin(), rows.end(),
+                          [&](const Lacking& other) { return other.thread == actor.thread; });
+  if (row == rows.end()) {
+    rows.push_back({actor.thread, {}});
+    row = std::prev(rows.end());
+    row->first.resize(takers_[actor.thread].size(), kNotKnown);
   }
-  return false;
-}
-
-// Whether op k of an actor needs a message that is sent after any node of the event `effects`.
-bool StubbornSets::lacks(ActorId actor, std::uint32_t k, const Effects& effects) const {
-  return std::any_of(effects.nodes.begin(), effects.nodes.end(),
-                     [&](Node own) { return lacks(actor, k, own); });
+  std::uint16_t& first = row->first[place_of_taker_[id]];
+  if (first == kNotKnown) {
+    std::uint32_t k = state_->actors[id].launched;
+    while (k < actor.wanted && !lacks(id, k, node)) ++k;
+    first = static_cast<std::uint16_t>(k);
+  }
+  return first;
 }
 
 bool StubbornSets::has_happened(ActorId actor, std::uint32_t k, Phase phase) const {
@@ -777,6 +811,35 @@ bool StubbornSets::has_happened(ActorId actor, std::uint32_t k, Phase phase) con
 bool StubbornSets::comes_after(const Effects& effects, Node node) const {
   return std::any_of(effects.nodes.begin(), effects.nodes.end(),
                      [&](Node own) { return happens_before_.before(own, node); });
+}
+
+// Returns the launches of other actors of the thread that can come before or after the launch of
+// `push`, where the order can matter. They are the same in all states.
+const std::vector<StubbornSets::Rival>& StubbornSets::rivals_of(const Push& push) {
+  if (rivals_.empty()) rivals_.resize(happens_before_.nodes());
+  const Node launch = happens_before_.node(push.actor, push.k, Phase::kLaunch);
+  std::optional<std::vector<Rival>>& rivals = rivals_[launch];
+  if (rivals) return *rivals;
+  if (rivals_count_ > kMaxRivals) {
+    rivals_.assign(rivals_.size(), std::nullopt);
+    rivals_count_ = 0;
+  }
+  rivals.emplace();
+  for (const ActorId other : takers_[plan_.actors[push.actor].thread]) {
+    if (other == push.actor || commute(push.actor, other)) continue;
+    const auto launch_of = [&](std::uint32_t k) {
+      return happens_before_.node(other, k, Phase::kLaunch);
+    };
+    const std::uint32_t wanted = plan_.actors[other].wanted;
+    const std::uint32_t begin = first_that(
+        0, wanted, [&](std::uint32_t k) { return !happens_before_.before(launch_of(k), launch); });
+    const std::uint32_t end = first_that(begin, wanted, [&](std::uint32_t k) {
+      return happens_before_.before(launch, launch_of(k)) || happens_before_.never(launch_of(k));
+    });
+    if (begin < end) rivals->push_back({other, begin, end});
+  }
+  rivals_count_ += rivals->size();
+  return *rivals;
 }
 
 // Whether a thread can launch ops of `a` and `b` in either order, because only their own streams

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -68,6 +69,17 @@ class StubbornSets {
     Node node = 0;
     std::uint32_t pending = 0;
   };
+  // The launches of ops [begin, end) of an actor.
+  struct Rival {
+    ActorId actor;
+    std::uint32_t begin = 0;
+    std::uint32_t end = 0;
+  };
+  // For each taker of a thread: the result of first_lacking().
+  struct Lacking {
+    ThreadId thread;
+    std::vector<std::uint16_t> first;
+  };
 
   void find_senders();
   void find_sender_nodes();
@@ -114,9 +126,9 @@ class StubbornSets {
   bool add_need_of_lock(LockId lock, std::uint32_t depth);
   bool has_happened(ActorId actor, std::uint32_t k, Phase phase) const;
   bool lacks(ActorId actor, std::uint32_t k, Node node) const;
-  bool lacks(ActorId actor, std::uint32_t k, const Effects& effects) const;
-  bool lacks_until(ActorId actor, std::uint32_t k, Node node) const;
+  std::uint32_t first_lacking(ActorId id, Node node);
   bool comes_after(const Effects& effects, Node node) const;
+  const std::vector<Rival>& rivals_of(const Push& push);
   bool commute(ActorId a, ActorId b) const;
   bool seen_at_launch(ActorId id) const;
   bool share_device(StreamId a, StreamId b) const;
@@ -125,7 +137,11 @@ class StubbornSets {
   HappensBefore happens_before_;
   bool all_disturb_ = false;                         // whether some effects are not modeled
   IdVector<ThreadId, std::vector<ActorId>> takers_;  // per thread: actors whose order may matter
-  IdVector<ActorId, std::uint8_t> may_block_;        // per actor: whether a launch can block
+  IdVector<ActorId, std::uint32_t> place_of_taker_;  // per actor: its index in takers_
+  std::vector<std::optional<std::vector<Rival>>> rivals_;  // by node of a launch, see rivals_of()
+  std::size_t rivals_count_ = 0;
+  std::vector<std::vector<Lacking>> lacking_;  // per node, as far as they were needed
+  IdVector<ActorId, std::uint8_t> may_block_;  // per actor: whether a launch can block
   IdVector<ActorId, std::uint8_t> sends_at_launch_;
   IdVector<ActorId, std::vector<Resource>> used_at_launch_;
   IdVector<ActorId, std::vector<Resource>> used_at_end_;
