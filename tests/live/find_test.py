@@ -61,11 +61,12 @@ class Launchers(TestCase):
     def test_ranks_that_were_told_different_numbers_of_ranks(self):
         self.torchrun()
         self.assertEqual(self.job().conflicts, [])
-        self.proc.remove(21)
-        self.proc.add(21, "python3 -u train.py", elastic(1, world=2), 10)
+        self.proc.remove(20)
+        self.proc.add(20, "python3 -u train.py", elastic(0, world=2), 10)
         self.assertEqual(
-            self.job().conflicts, ["WORLD_SIZE is 2 for rank 1 and 4 for ranks 0, 2, 3, but must be equal"]
+            self.job().conflicts, ["WORLD_SIZE is 2 for rank 0 and 4 for ranks 1, 2, 3, but must be equal"]
         )
+        self.assertEqual(self.job().world_size, 4)
 
     def test_torchrun(self):
         self.torchrun()

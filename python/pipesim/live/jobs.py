@@ -231,10 +231,9 @@ class _Finder:
         launcher = names.launcher
         if not launcher:
             launcher = "torchrun" if "TORCHELASTIC_RUN_ID" in environ else "RANK"
-        sizes = [environ.get(name, "") for name in names.size]
         # srun writes "4(x2)" for two hosts with four ranks each.
         local_size = environ.get(names.local_size, "").partition("(")[0]
-        world = next((int(size) for size in sizes if size.isdigit()), None)
+        world = max(_size_of(rank.environ, names) for rank in ranks) or None
         return Job(
             name=key,
             launcher=launcher,
@@ -329,6 +328,12 @@ def _names_of(environ: dict[str, str]) -> Optional[RankNames]:
         if environ.get(names.rank, "").isdigit() and (not names.needs or names.needs in environ):
             return names
     return None
+
+
+def _size_of(environ: dict[str, str], names: RankNames) -> int:
+    """Returns the number of ranks that a rank was told; 0 if it was told none."""
+    told = (environ.get(name, "") for name in names.size)
+    return next((int(size) for size in told if size.isdigit()), 0)
 
 
 def _conflicts(ranks: list[Rank], names: RankNames) -> list[str]:
