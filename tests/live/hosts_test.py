@@ -3,7 +3,7 @@
     hosts_test.py PROGRAM
 
 A host is a set of namespaces: network, host name, processes and mounts. Two network interfaces
-connect the hosts. Each has a rank of a job that hangs. The test is skipped if this process may not
+connect the hosts. On each, an agent of torchrun starts a rank of a job that hangs. The test is skipped if this process may not
 make namespaces; every later problem is a failure. PIPESIM_TORCH_PYTHON names the interpreter of the
 ranks.
 """
@@ -26,11 +26,11 @@ PORT = "29500"  # free: only the ranks are in this network
 
 
 class Host:
-    """A host of one rank."""
+    """A host with an agent of torchrun and one rank."""
 
     def __init__(self, number):
         self.number = number
-        self.rank = None
+        self.agent = None
         self.address = f"10.9.0.{number + 1}"
         begin = f"hostname node{number}; ip link set lo up; echo up; exec cat"
         self.init = subprocess.Popen(
@@ -48,22 +48,24 @@ class Host:
 
     def start(self, folder, kind):
         environ = {
-            **os.environ, "RANK": str(self.number), "LOCAL_RANK": "0", "WORLD_SIZE": "2",
-            "LOCAL_WORLD_SIZE": "1", "GROUP_RANK": str(self.number), "MASTER_ADDR": "10.9.0.1",
-            "MASTER_PORT": PORT, "GLOO_SOCKET_IFNAME": "eth0", "OMP_NUM_THREADS": "1",
+            **os.environ, "GLOO_SOCKET_IFNAME": "eth0", "OMP_NUM_THREADS": "1",
             "TORCH_WORKER_SERVER_SOCKET": f"{folder}/server_{self.number}",
         }  # fmt: skip
-        words = self.command(PYTHON, "-B", str(ROOT / "tests/live/hangs.py"), kind, str(folder))
-        with open(folder / f"rank_{self.number}.log", "w") as log:
-            self.rank = subprocess.Popen(words, env=environ, stdout=log, stderr=log)
+        words = self.command(
+            PYTHON, "-B", "-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1",
+            "--node-rank", str(self.number), "--master-addr", "10.9.0.1", "--master-port", PORT,
+            str(ROOT / "tests/live/hangs.py"), kind, str(folder),
+        )  # fmt: skip
+        with open(folder / f"host_{self.number}.log", "w") as log:
+            self.agent = subprocess.Popen(words, env=environ, stdout=log, stderr=log)
 
     def end(self):
         """Ends the host: the first process of its namespace, and so all others."""
         self.init.stdin.close()
         self.init.wait()
         self.init.stdout.close()
-        if self.rank is not None:
-            self.rank.wait()
+        if self.agent is not None:
+            self.agent.wait()
 
 
 class TwoHosts(unittest.TestCase):
@@ -90,7 +92,7 @@ class TwoHosts(unittest.TestCase):
         while len(list(self.folder.glob("at_*"))) < len(self.hosts):
             logs = "".join(log.read_text() for log in sorted(self.folder.glob("*.log")))
             self.assertLess(time.monotonic(), end, logs)
-            self.assertTrue(all(host.rank.poll() is None for host in self.hosts), logs)
+            self.assertTrue(all(host.agent.poll() is None for host in self.hosts), logs)
             time.sleep(0.1)
 
     def collect(self, folder):
