@@ -103,9 +103,10 @@ class Search:
         before = broker.steps[index - 1] if index else None
         for asker in step.askers.values():
             is_chosen = asker.who == step.choice.who
-            # Two threads of a rank share its memory, so their order can always matter.
+            # Two threads of a rank share its memory, so their order can always matter, also that of
+            # a timeout.
             is_other_thread = asker.rank == step.asker.rank and asker.question is not None
-            if is_other_thread and not is_chosen and step.asker.question and not asker.late:
+            if is_other_thread and not is_chosen and step.asker.question:
                 yield Choice(asker.who, asker.answers[0])
             is_new = before is None or asker.who not in before.askers
             is_new = is_new or (before is not None and before.choice.who == asker.who)
