@@ -26,7 +26,7 @@ from typing import Any, Optional, Union
 from pipesim import notebook
 from pipesim.explorer.cli import DEFAULT_RUNS, DEFAULT_TIME, explore_function
 from pipesim.recorder import cli, program
-from pipesim.recorder.imports import import_parts, import_recorder
+from pipesim.recorder.imports import import_parts, import_recorder, remember_modules
 from pipesim.recorder.settings import DEFAULT_LIMIT, DEFAULT_SECONDS, Settings
 
 __all__ = [
@@ -353,6 +353,7 @@ def _run_in_child(work: Callable[[], int]) -> tuple[int, str, str]:
     with contextlib.suppress(ImportError):  # torch is missing; the child reports this
         import_parts(slow=True)  # here, not in the child: once for all recordings of this process
         import_recorder()
+        remember_modules()
     sys.stdout.flush()
     sys.stderr.flush()
     with contextlib.ExitStack() as files:

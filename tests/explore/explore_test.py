@@ -4,6 +4,7 @@ import importlib
 import json
 import os
 import random
+import resource
 import sys
 import tempfile
 import time
@@ -221,6 +222,21 @@ class Promises(unittest.TestCase):
 
         failed = {explore(job, ranks=2, free=["stores"]).failed for _ in range(2)}
         self.assertEqual(1, len(failed), failed)
+
+    def test_a_model_is_built_once(self):
+        reader, writer = os.pipe()
+
+        def job():
+            dist.init_process_group("gloo")
+            begin = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+            while resource.getrusage(resource.RUSAGE_SELF).ru_utime < begin + 0.3:
+                pass
+            os.write(writer, str(dist.get_rank()).encode())
+            patterns.abort_clock(True)
+
+        found = explore(job, ranks=2)
+        self.assertTrue(found.covered, found.text)
+        self.assertEqual((17, b"01"), (found.runs, bytes(sorted(os.read(reader, 100)))))
 
     def test_what_the_user_leaves_out_is_not_free(self):
         found = of(patterns.poll_skip, False, free=["clocks"])

@@ -191,6 +191,8 @@ class Explorer:
                 self._use_cuda()
             elif self._lives.remembers and run.broker.wrote:
                 self._lives.remembers = False  # files also decide: each run needs all its ranks
+                if self.result.runs == 0:  # all ranks have just been started, in a new folder
+                    return run
             else:
                 return run
 

@@ -3,8 +3,8 @@
 A rank is a function of its replies, so a `Node` keeps the messages of a rank after a list of
 replies. A reply that the rank has had before needs no process. For a new reply, the process that
 waits at this node continues; if there is none, a copy of the nearest earlier process gets the
-replies again. At a question with several answers, the process stays and only copies of it continue,
-so the script builds its model once.
+replies again. A process that has computed for long stays at its next question with several answers, and
+only copies of it continue, so the script builds its model once.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from pipesim.recorder.settings import Settings
 from pipesim.recorder.tasks import Standing, Tasks
 
 _MAX_WAITING = 96  # processes that wait to be copied
+_LONG = 0.05  # CPU seconds of a process after which a copy is cheaper than to repeat its work
 _PAUSE = 0.0005  # seconds between two looks at a process with several threads
 
 # Fields of a question that differ between two processes of a rank.
-_OF_PROCESS = ("task", "helpers", "alone", "can_fork")
+_OF_PROCESS = ("task", "helpers", "alone", "can_fork", "spent")
 
 
 @dataclasses.dataclass(eq=False)
@@ -44,15 +45,13 @@ class Node:
     messages: Optional[list[Any]] = None  # what the rank says then; None: not known yet
     after: dict[bytes, Node] = dataclasses.field(default_factory=dict)
     life: Optional[_Life] = None  # a process that waits here
-    depth: int = 0
 
     @property
     def is_branch(self) -> bool:
-        """Whether the rank may get several replies here: its question has several answers. The
-        first node also counts, so that the script's imports run once."""
+        """Whether the rank may get several replies here: its question has several answers."""
         last = self.messages[-1] if self.messages else None
         is_wait = isinstance(last, m.Need) and last.seconds is None
-        return self.depth <= 1 or not (is_wait or isinstance(last, m.Turn))
+        return not (is_wait or isinstance(last, m.Turn))
 
 
 @dataclasses.dataclass(eq=False)
@@ -71,8 +70,10 @@ class _Life:
     has_reply: bool = True  # the thread that was answered last has its reply
 
     @property
-    def can_fork(self) -> bool:
-        return bool(self.heard) and getattr(self.heard[-1], "can_fork", False)
+    def is_worth_a_copy(self) -> bool:
+        """Whether the process can be copied, and its work takes longer than a copy."""
+        last = self.heard[-1] if self.heard else None
+        return isinstance(last, m.Question) and last.can_fork and last.spent >= _LONG
 
 
 class Lives:
@@ -128,7 +129,7 @@ class Lives:
             data = pickle.dumps(reply)
             after = node.after.get(data)
             if after is None:
-                after = node.after[data] = Node(node.rank, node, data, depth=node.depth + 1)
+                after = node.after[data] = Node(node.rank, node, data)
             reached.append(after)
             if after.messages is None:
                 self._go_to(after)
@@ -150,7 +151,7 @@ class Lives:
             return
         life = at.life
         assert life is not None
-        if self.remembers and at.is_branch and life.can_fork:
+        if self.remembers and at.is_branch and life.is_worth_a_copy:
             self._waiting.move_to_end(id(life))
             life = self._copy(life)
         else:
@@ -285,16 +286,13 @@ class Lives:
         return None
 
     def _limit(self) -> None:
-        """Ends the process that has waited longest if too many wait. Keeps processes at the first
-        nodes."""
-        if len(self._waiting) <= _MAX_WAITING:
-            return
-        for key, life in self._waiting.items():
-            if life.node.depth > 1:
-                life.node.life = None
-                self._end(life)
-                del self._waiting[key]
-                return
+        """Ends a process if too many wait: the one that has waited longest, of those that are not
+        worth a copy if there are any."""
+        if len(self._waiting) > _MAX_WAITING:
+            life = min(self._waiting.values(), key=lambda each: each.is_worth_a_copy)
+            life.node.life = None
+            self._end(life)
+            del self._waiting[id(life)]
 
 
 def _order(message: Any) -> tuple[int, tuple[int, ...]]:

@@ -68,6 +68,13 @@ def import_recorder() -> None:
         importlib.import_module(f"pipesim.recorder.{name}")
 
 
+def remember_modules() -> None:
+    """Calls `replacing.remember_modules`, which needs torch."""
+    from pipesim.recorder import replacing
+
+    replacing.remember_modules()
+
+
 def _preload(settings: Settings) -> None:
     """Imports the modules of `--preload`, which can be in the folder of the script."""
     sys.path.insert(0, str(settings.script_folder))

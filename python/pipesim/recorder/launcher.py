@@ -31,7 +31,7 @@ from typing import Any, Optional, Union
 
 from pipesim.recorder import messages as m
 from pipesim.recorder.broker import Broker
-from pipesim.recorder.imports import import_torch
+from pipesim.recorder.imports import import_torch, remember_modules
 from pipesim.recorder.nursery import Nursery, breed
 from pipesim.recorder.patience import Patience
 from pipesim.recorder.progress import Progress
@@ -74,6 +74,8 @@ def prepare_process(settings: Settings) -> None:
     if settings.chdir is not None:
         os.chdir(settings.chdir)
     import_torch(settings)
+    if settings.script:  # for a function, `pipesim.api` has done so
+        remember_modules()
     Path(settings.out).mkdir(parents=True, exist_ok=True)
 
 

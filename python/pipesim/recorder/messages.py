@@ -93,6 +93,7 @@ class Question:
     now: float = dataclasses.field(default=0.0, init=False)  # time of the rank's virtual clock
     wrote: bool = dataclasses.field(default=False, init=False)  # the rank has changed a file
     can_fork: bool = dataclasses.field(default=False, init=False)  # whether the rank obeys `Fork`
+    spent: float = dataclasses.field(default=0.0, init=False)  # CPU seconds of the rank's process
     # In an exploration: whether another thread of the rank can call, so that all take turns.
     races: bool = dataclasses.field(default=False, init=False)
 

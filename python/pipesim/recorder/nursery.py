@@ -19,12 +19,17 @@ import traceback
 from collections.abc import Callable, Sequence
 from multiprocessing import Pipe, reduction
 from multiprocessing.connection import Connection
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
-from pipesim.recorder.rank import run_rank
+from pipesim.recorder.rank import prepare, run_rank
 from pipesim.recorder.settings import Settings
 
+if TYPE_CHECKING:
+    from pipesim.recorder.rank_recorder import RankRecorder
+
 HASH_SEEDS = ("1", "2")
+
+_prepared: Optional[RankRecorder] = None
 
 
 class Nursery:
@@ -76,6 +81,7 @@ def breed(
     """
     sys.stdout.flush()
     sys.stderr.flush()
+    prepared = _prepared_for(settings)
     gc.freeze()  # otherwise, garbage collection in each rank would copy the pages of all modules
     for rank, connection in connections.items():
         if os.fork() == 0:
@@ -83,11 +89,22 @@ def breed(
                 if end is not connection:
                     end.close()
             try:
-                run_rank(settings, rank, connection, function)
+                run_rank(settings, rank, connection, function, prepared)
             except BaseException:  # a bug of the recorder: no code of the parent may run here
                 traceback.print_exc()
                 os._exit(70)
     gc.unfreeze()
+
+
+def _prepared_for(settings: Settings) -> Optional[RankRecorder]:
+    """Returns the recorder in this process if it explores, and so forks each rank many times. Ranks
+    of a recording get recorders of their own."""
+    global _prepared
+    if settings.explore is None or settings.replay:
+        return None
+    if _prepared is None:
+        _prepared = prepare(settings)
+    return _prepared
 
 
 def _serve(connection: Connection, failure: Optional[BaseException]) -> None:

@@ -65,13 +65,30 @@ def environment(settings: Settings, rank: int) -> dict[str, str]:
     }
 
 
-def run_rank(
-    settings: Settings, rank: int, connection: Connection, function: Optional[Callable[[], Any]]
-) -> NoReturn:
-    """Runs the script as one rank, and ends the process."""
+def prepare(settings: Settings, delays: Iterator[float] = iter(())) -> RankRecorder:
+    """Puts a recorder into this process, which becomes a rank or forks ranks. `delays`: seconds by
+    which the first reads of a clock take longer."""
     from pipesim.recorder import free, patches
+    from pipesim.recorder.rank_recorder import RankRecorder
+
+    recorder = RankRecorder(settings)
+    recorder.seeds = _seeds()
+    threads.install(recorder.place)
+    locks.install()
+    recorder.spins.watch_clocks(delays)
+    patches.install(recorder)
+    free.install(recorder.free)
+    return recorder
+
+
+def run_rank(
+    settings: Settings, rank: int, connection: Connection, function: Optional[Callable[[], Any]],
+    prepared: Optional[RankRecorder] = None,
+) -> NoReturn:  # fmt: skip
+    """Runs the script as one rank, and ends the process. `prepared`: the recorder that `prepare`
+    has put into the parent."""
     from pipesim.recorder.rank_file import RankFile
-    from pipesim.recorder.rank_recorder import Ended, RankRecorder, exit_process
+    from pipesim.recorder.rank_recorder import Ended, exit_process
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the launcher stops the ranks
     connection.send_bytes(pickle.dumps(Hello(os.getpid())))
@@ -79,12 +96,14 @@ def run_rank(
     _redirect_output(settings, rank)
     atexit._clear()  # the parent's exit functions are for the parent only
     os.environ.update(environment(settings, rank))
-    _seed(rank + settings.variation * settings.ranks)
     if settings.folder is not None:
         os.chdir(settings.folder)
         sys.dont_write_bytecode = True  # else files would differ between the first runs
     path = Path(settings.out) / rank_file_name(rank) if settings.out else None
-    recorder = RankRecorder(settings, rank, connection, RankFile(path, rank, settings.ranks))
+    recorder = prepared or prepare(settings, _delays(settings, rank))
+    recorder.begin(settings, rank, connection, RankFile(path, rank, settings.ranks))
+    for seed in recorder.seeds:
+        seed(rank + settings.variation * settings.ranks)
     recorder.messages = messages
 
     def stop(number: int, frame: Optional[FrameType]) -> None:
@@ -100,11 +119,6 @@ def run_rank(
     setattr(os, "_exit", leave)
     for number in STOP_SIGNALS.values():
         signal.signal(number, stop)
-    threads.install(recorder.place)
-    locks.install()
-    recorder.spins.watch_clocks(_delays(settings, rank))
-    patches.install(recorder)
-    free.install(recorder.free)
     _watch_for_nccl(recorder)
     _watch_for_failed_threads(recorder)
     if settings.device == "cuda":
@@ -269,16 +283,15 @@ def _delays(settings: Settings, rank: int) -> Iterator[float]:
     return iter([chance.random() * _MAX_DELAY for _ in range(count)])
 
 
-def _seed(rank: int) -> None:
-    """Seeds the random generators with the rank. Seeds differ between ranks, as in a real job, but
-    not between recordings."""
+def _seeds() -> list[Callable[[int], object]]:
+    """Returns the functions that seed random generators. They are called with the rank, so seeds
+    differ between ranks, as in a real job, but not between recordings."""
     import torch
 
-    random.seed(rank)
-    torch.manual_seed(rank)
     numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy.random.seed(rank)
+    of_numpy = [] if numpy is None else [numpy.random.seed]
+    # torch.manual_seed would also seed GPUs.
+    return [random.seed, torch.default_generator.manual_seed, *of_numpy]
 
 
 def _users_part(trace: Optional[TracebackType]) -> Optional[TracebackType]:

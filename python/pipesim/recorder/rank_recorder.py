@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import pickle
 import random
+import resource
 import signal
 import sys
 import threading
@@ -100,20 +101,21 @@ class RankRecorder:
     _backward_callback_ran = OfThread(False)
     _in_turn = OfThread(0)
 
-    def __init__(
-        self, settings: Settings, rank: int, connection: Connection, out: RankFile
-    ) -> None:
+    rank: int
+    file: RankFile
+    _connection: Connection
+    pid = 0  # of the rank's process, after `begin`
+    seeds: Sequence[Callable[[int], object]] = ()  # functions that seed random generators
+
+    def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.rank = rank
         self.world = settings.ranks
-        self.file = out
         self.backend = ""  # backend of the first group
         self.of_thread = threading.local()
         self.ended = False  # the record is complete: the script continues only to clean up
         self.device = "cpu"
         self.stream: Callable[[], Entry] = dict  # `s` and `k` of an entry; set by `cuda`
         self.launch_backward: Callable[[Any], None] = lambda roots: None  # set by `cuda`
-        self._connection = connection
         self._copies: list[int] = []  # processes that `_fork` has made
         self._lock = threading.RLock()  # protects entries, numbers and messages to the broker
         self._replies = threading.Condition()
@@ -130,8 +132,6 @@ class RankRecorder:
         self._made_up = MadeUp(self._note_read)
         self._read_at: set[Optional[Place]] = set()  # places that have read made-up values
         self._stop: Optional[Callable[[], None]] = None  # set by a signal that came during a turn
-        self.pid = os.getpid()
-        os.register_at_fork(after_in_child=out.detach)
         self.messages = 2  # file descriptor for messages that the user sees from every rank
         self._places = Places(settings.script_folder)
         self._works_known: dict[int, KnownWork] = {}  # by id() of the Work, as long as it lives
@@ -147,6 +147,15 @@ class RankRecorder:
         self._closed: set[str] = set()  # gloo groups in which a send or recv has timed out
         self._failed: dict[int, _Failed] = {}  # by id() of the Work
         self._made_up_at: Optional[int] = None  # number of entries before the first made-up value
+
+    def begin(
+        self, settings: Settings, rank: int, connection: Connection, out: RankFile
+    ) -> None:
+        """Makes this process a rank. Until then, the recorder can be in a process that forks
+        ranks, with settings that differ in the folder only."""
+        self.settings, self.rank, self.file, self._connection = settings, rank, out, connection
+        self.pid = os.getpid()
+        os.register_at_fork(after_in_child=out.detach)
 
     # Places and plain entries
 
@@ -916,6 +925,7 @@ class RankRecorder:
             question.now, question.wrote = self.free.clock.now, self.free.wrote
             question.races = threads.may_race()
             question.can_fork = not others and not multiprocessing.active_children()
+            question.spent = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
         self._tell(question)
         reply = self._receive(question.thread)
         if question.races:

@@ -24,7 +24,8 @@ import torch
 
 from pipesim.recorder import messages as m
 from pipesim.recorder.edited import Edits
-from pipesim.recorder.places import Place, is_users, is_users_file
+from pipesim.recorder.places import Place, is_users
+from pipesim.recorder.replacing import users_modules
 
 if TYPE_CHECKING:
     from pipesim.recorder.free.clocks import VirtualClock
@@ -56,6 +57,12 @@ class FreeAnswers:
         if settings.nodes == 1:
             return None
         return self._recorder.rank // (settings.ranks // settings.nodes)
+
+    @property
+    def script(self) -> Optional[str]:
+        """Returns the path of the script; None for a module or a function."""
+        settings = self._recorder.settings
+        return settings.script if settings.script and not settings.module else None
 
     def is_free(self, caller: FrameType) -> bool:
         """Whether a call from this frame has a free answer: the script makes the call, in a rank's
@@ -109,12 +116,10 @@ class FreeAnswers:
         end.is_answer, end.wrote = error is not None, self.wrote
         end.not_tried = tuple(sorted(self.left_out))
         if self.explores:
-            files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
-            script = self._recorder.settings.script
+            files = {module.__file__ for module in users_modules()}
             edited = getattr(self.edits, "edited", frozenset())  # their sets were free
-            files |= {script if not self._recorder.settings.module else None}
-            left = files - edited
-            end.files = tuple(sorted(file for file in left if file and is_users_file(file)))
+            left = (files | {self.script}) - edited
+            end.files = tuple(sorted(file for file in left if file))
         return end
 
 
@@ -132,9 +137,8 @@ def install(free: FreeAnswers) -> None:
             while now is not old and old is not None:
                 replaced[id(old)] = now
                 old = getattr(old, "__wrapped__", None)  # `spins` has replaced clocks already
-    for module in list(sys.modules.values()):
-        if is_users_file(getattr(module, "__file__", None) or "<"):
-            _rebind(module, replaced)
+    for module in users_modules():
+        _rebind(module, replaced)
 
 
 def _rebind(module: ModuleType, replaced: dict[int, Any]) -> None:

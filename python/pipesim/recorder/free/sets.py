@@ -33,12 +33,19 @@ class FreeSets(Edits):
     def __init__(self, texts: Mapping[str, str]) -> None:
         super().__init__(texts)
         self.edited: set[str] = set()  # files
+        self._prepared: dict[str, Optional[CodeType]] = {}  # by path
+
+    def prepare(self, path: str) -> None:
+        """Edits a file before ranks are forked, so that not each of them has to."""
+        self._prepared[path] = self.code_of(path)
 
     @property
     def is_active(self) -> bool:
         return True
 
     def code_of(self, path: str) -> Optional[CodeType]:
+        if path in self._prepared:
+            return self._prepared[path]
         given = super().code_of(path)
         if given is not None or not (path.endswith(".py") and is_users_file(path)):
             return given
@@ -94,7 +101,7 @@ def _call(name: str, value: ast.expr) -> ast.Call:
 
 def install(free: FreeAnswers) -> None:
     """Defines the functions that edited files call."""
-    free.edits = FreeSets(free.edits.texts)
+    edits = free.edits = FreeSets(free.edits.texts)
     is_reversed: dict[Any, bool] = {}  # by set: one process has one order
 
     def in_order_at(value: Any, frame: FrameType) -> Any:
@@ -123,6 +130,8 @@ def install(free: FreeAnswers) -> None:
         owner.remove(ordered[0])
         return ordered[0]
 
+    if free.script is not None:
+        edits.prepare(free.script)
     setattr(builtins, _IN_ORDER, in_order)
     setattr(builtins, _POP, pop)
 
