@@ -610,7 +610,11 @@ std::string check_text(const CheckView& view, const TextOptions& options) {
   for (const Section& section :
        {choices_section(view), readings_section(view), basis_section(view)})
     text += section.text(options, kLabel);
-  if (failed && view.hang->all_waits.empty()) return text;
+  if (failed && view.hang->all_waits.empty()) {
+    Section ends;
+    for (std::string& line : end_lines(view.hang->explanation)) ends.line(std::move(line), "then");
+    return text + ends.text(options, kLabel);
+  }
   if (view.modes != nullptr && view.modes->answer != JobAnswer::kProved) {
     text += fmt::format("\nWith --reading {}:\n", models::nccl_mode_name(view.modes->shown));
   }

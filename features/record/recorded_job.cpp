@@ -26,6 +26,14 @@ class RecordedJob : public Recorded, public RecordedParts {
   RecordedJob(std::shared_ptr<const Record> record, RecordRules rules, const TaskGraph& graph)
       : record_(std::move(record)), rules_(rules), threads_(graph.threads) {
     failures = failures_of(*record_);
+    for (std::uint32_t rank = 0; rank < record_->ranks.size(); ++rank) {
+      const std::vector<RecordEntry>& entries = record_->ranks[rank].entries;
+      if (std::any_of(entries.begin(), entries.end(), [](const RecordEntry& entry) {
+            return entry.kind == EntryKind::kCall && entry.thread != kNotSaid;
+          })) {
+        threaded.insert(rank);
+      }
+    }
     for (const ActorTemplate& actor : graph.actors) {
       actors_.push_back({actor.name, actor.on, actor.step && actor.step->implied});
     }

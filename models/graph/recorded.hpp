@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,7 @@ class Recorded {
   virtual const FirstDifference* first_difference() const = 0;
 
   std::vector<FailedRanks> failures;  // sorted by first rank
+  std::set<std::uint32_t> threaded;   // ranks whose program has calls of several threads
 };
 
 }  // namespace pipesim::models

@@ -10,6 +10,7 @@
 #include "models/lowering/missing_call.hpp"
 #include "models/lowering/names.hpp"
 #include "models/lowering/transport.hpp"
+#include "models/result/peer_errors.hpp"
 #include "models/units.hpp"
 
 namespace pipesim::models {
@@ -137,6 +138,7 @@ void Explainer::decide() {
   explain_waits(
       waits_, [this](const WaitEdge& edge) { return wait(edge); }, !hangs_itself, result_, copies_);
   for (Root& root : result_.roots) count_calls(root);
+  if (copies_ == nullptr) result_.peer_errors = peer_errors(graph_, lowered_, state_, waits_);
   see_rules();
   if (mismatch) {
     result_.verdict = sim::Verdict::kMismatch;

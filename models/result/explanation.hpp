@@ -99,6 +99,16 @@ struct DeviceErrorReport {
   OpInfo in;
 };
 
+/// The error of a rank after a run, under gloo: its peers have ended, or a message is too large.
+struct PeerError {
+  enum class Kind : std::uint8_t { kAborts, kRaises, kMayRaise };
+
+  Kind kind = Kind::kRaises;
+  std::uint32_t rank = 0;
+  std::uint32_t peer = 0;  // the rank whose process has ended; kAborts: `rank` itself
+  OpInfo in;
+};
+
 /// The end of a chain of waits outside any cycle.
 struct Root {
   WaitParty party;            // a rank that never arrives, or the outside
@@ -219,7 +229,8 @@ struct Explanation {
   std::vector<Misfit> mismatches;  // in order of detection
   std::vector<DeviceErrorReport> device_errors;
   std::vector<DeathReport> deaths;  // in order of occurrence
-  std::uint32_t stuck = 0;          // number of ops in the wait-for graph
+  std::vector<PeerError> peer_errors;
+  std::uint32_t stuck = 0;  // number of ops in the wait-for graph
   // Number of blocked ops outside the cycles; some may wait for a root.
   std::uint32_t collateral = 0;
   // Numbers of blocked ops by distance: entry d counts the ops that are d + 1 waits away from the

@@ -6,6 +6,7 @@
 
 #include "tests/support/answers.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/inline_scenario.hpp"
 #include "tests/support/shorthand.hpp"
 
 using namespace pipesim;
@@ -268,6 +269,53 @@ TEST_CASE("runtimes: a gloo group ends once its rank's collectives are done",
       // The end of a process waits for its collectives.
       {"r0: iAR; r1: host a", kGlooHangs},
   });
+}
+
+TEST_CASE("runtimes: ranks raise if processes that they wait for have ended",
+          "[scenarios][cases]") {
+  const auto errors = [](const std::string& programs, const std::string& groups = {}) {
+    std::string text;
+    const std::string scenario =
+        testing::Shorthand::scenario(programs, groups, std::string(kGloo) + kParts);
+    for (const models::PeerError& error : testing::explanation_of(scenario).peer_errors) {
+      const char* const words[] = {" aborts", " raises", " may raise"};
+      text += (text.empty() ? "r" : ", r") + std::to_string(error.rank) +
+              words[static_cast<int>(error.kind)];
+    }
+    return text;
+  };
+  // Measured with torch 2.13, each program with five ranks or fewer.
+  for (const std::string all : {"AR", "AG", "RS", "RD0", "BAR(a)", "A2A"}) {
+    INFO(all);
+    CHECK(errors("r0: host a; r1-4: " + all) == "r1 raises, r2 raises, r3 raises, r4 raises");
+    CHECK(errors("r0-2,r4: " + all + "; r3: host a") ==
+          "r0 raises, r1 raises, r2 raises, r4 raises");
+  }
+  CHECK(errors("r1-4: B0; r0: host a") == "r1 raises, r2 raises, r3 raises, r4 raises");
+  CHECK(errors("r0,r2-4: B0; r1: host a") == "r0 raises, r3 raises");
+  CHECK(errors("r0-2,r4: B0; r3: host a") == "r1 raises");
+  CHECK(errors("r0,r2-4: G0; r1: host a") == "r0 raises");
+  CHECK(errors("r0,r2-4: SC0; r1: host a") == "r0 raises");
+  CHECK(errors("r0: host a; r1-4: G0") == "r1 raises, r2 raises, r3 raises, r4 raises");
+  // Rank 2 lives and does not call: of the others, 1 and 3 hang in an all_reduce, 4 raises.
+  CHECK(errors("r0: host a; r2: get k; r1,r3-4: AR") == "r1 may raise, r3 may raise, r4 may raise");
+  CHECK(errors("r0: get k; r1-4: AR").empty());
+  // Messages: rank 1's error ends its process, so rank 2 raises, too.
+  CHECK(errors("r0: host a; r1: R0; r2: S1") == "r1 raises, r2 raises");
+  CHECK(errors("r0: S1, R1; r1: S0, R0").empty());
+  // A process waits for its pending collectives, also after an error.
+  CHECK(errors("r0: host a; r1: iAR(g), R0; r2: R1; r3: get k", "g: [1, 3]") == "r1 raises");
+  CHECK(errors("r0: host a; r1: iAR, R2(g); r2: AR", "g: [1, 2]") == "r2 raises, r1 raises");
+  // Rank 1 waits for rank 0 and for its child 3. Which of both comes first is not modeled.
+  CHECK(errors("r0: host a; r1: B0; r2-3: AR(g)", "g: [1, 2, 3]") == "r1 may raise");
+  // No end of a process ends a recv from any rank, a new_group or a get.
+  CHECK(errors("r0: host a; r1: host a; r2: Rany").empty());
+  CHECK(errors("r0: host a; r1-2: create w").empty());
+  // An error in one of several threads ends its process if it is the main thread's.
+  CHECK(errors("r0: host a; r1 T1: R0; r1 T2: get k") == "r1 may raise");
+  // A message that is too large for its recv.
+  CHECK(errors("r0: S1:8KiB; r1: R0:4KiB; r2: R1") == "r1 aborts, r2 raises");
+  CHECK(errors("r0: S1:4KiB; r1: R0:8KiB; r2: R1") == "r2 raises");
 }
 
 TEST_CASE("runtimes: the backends of a mixed group do not know each other", "[scenarios][cases]") {

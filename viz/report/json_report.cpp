@@ -123,6 +123,17 @@ Json root_json(const models::Root& root) {
   return json;
 }
 
+Json peer_error_json(const models::PeerError& error) {
+  using Kind = models::PeerError::Kind;
+  Json json = {{"rank", error.rank},
+               {"error", error.kind == Kind::kAborts   ? "aborts"
+                         : error.kind == Kind::kRaises ? "raises"
+                                                       : "may raise"},
+               {"in", op_json(error.in)}};
+  if (error.kind != Kind::kAborts) json["peer"] = error.peer;
+  return json;
+}
+
 Json death_json(const models::DeathReport& death) {
   Json json = {{"rank", death.rank},
                {"time_ns", death.time_ns},
@@ -420,6 +431,12 @@ std::string json_report(const Report& report, bool by_class) {
     json["deaths"] = Json::array();
     for (const models::DeathReport& death : explanation.deaths) {
       json["deaths"].push_back(death_json(death));
+    }
+  }
+  if (!explanation.peer_errors.empty()) {
+    json["peer_errors"] = Json::array();
+    for (const models::PeerError& error : explanation.peer_errors) {
+      json["peer_errors"].push_back(peer_error_json(error));
     }
   }
   json["collateral"] = {{"acts", explanation.collateral},

@@ -300,6 +300,49 @@ std::string cycle_note(const Explanation& explanation) {
                          : "; the shortest is shown (--all shows all).");
 }
 
+namespace {
+
+// Describes an error without its ranks.
+std::string peer_error_text(const models::PeerError& error, bool several) {
+  using Kind = models::PeerError::Kind;
+  const std::string in = op_text(error.in);
+  if (error.kind == Kind::kAborts) {
+    return fmt::format("abort{} in {}: the message does not fit", several ? "" : "s", in);
+  }
+  const bool may = error.kind == Kind::kMayRaise;
+  return fmt::format(
+      "{}raise{} \"Connection closed by peer\" in {}: the process of rank {} has "
+      "ended{}",
+      may ? "may " : "", may || several ? "" : "s", in, error.peer,
+      may ? ", but others that the call needs have not" : "");
+}
+
+// Describes errors of gloo, those with equal words in one line.
+std::vector<std::string> peer_error_lines(const std::vector<models::PeerError>& errors) {
+  std::vector<std::pair<std::string, std::vector<const models::PeerError*>>> groups;
+  for (const models::PeerError& error : errors) {
+    const std::string words = peer_error_text(error, false);
+    const auto known = std::find_if(groups.begin(), groups.end(),
+                                    [&](const auto& group) { return group.first == words; });
+    if (known == groups.end()) {
+      groups.push_back({words, {&error}});
+    } else {
+      known->second.push_back(&error);
+    }
+  }
+  std::vector<std::string> lines;
+  for (const auto& [words, alike] : groups) {
+    std::vector<std::uint32_t> ranks;
+    for (const models::PeerError* error : alike) ranks.push_back(error->rank);
+    std::sort(ranks.begin(), ranks.end());
+    lines.push_back(
+        fmt::format("{} {}", ranks_text(ranks), peer_error_text(*alike.front(), ranks.size() > 1)));
+  }
+  return lines;
+}
+
+}  // namespace
+
 std::vector<std::string> broken_lines(const Explanation& explanation) {
   std::vector<std::string> lines;
   for (const models::DeviceErrorReport& error : explanation.device_errors) {
@@ -311,7 +354,7 @@ std::vector<std::string> broken_lines(const Explanation& explanation) {
 }
 
 std::vector<std::string> end_lines(const Explanation& explanation) {
-  std::vector<std::string> lines;
+  std::vector<std::string> lines = peer_error_lines(explanation.peer_errors);
   add_deaths(explanation.deaths, true, lines);
   return lines;
 }

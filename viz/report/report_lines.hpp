@@ -45,7 +45,8 @@ std::vector<std::string> broken_lines(const models::Explanation& explanation);
 /// Names the rules of NCCL on which the verdict depends and which nobody has measured.
 std::vector<std::string> unmeasured_lines(const models::Explanation& explanation);
 
-/// Describes what watchdogs, timeouts and launcher did after the last progress.
+/// Describes what happens after the last progress: errors of ranks whose peers have ended, and what
+/// watchdogs, timeouts and launcher do.
 std::vector<std::string> end_lines(const models::Explanation& explanation);
 
 /// Describes mismatched calls, at most 20.
