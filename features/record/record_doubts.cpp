@@ -18,6 +18,19 @@ bool is_outside(const RankRecord& rank) {
   return rank.end.kind == RecordEnd::Kind::kCut && rank.end.cut == RecordEnd::Cut::kOutside;
 }
 
+// Whether a thread raised in a job whose ranks destroy groups: the thread could have called before.
+bool may_call_before_destroy(const Record& record, const std::vector<std::string>& basis) {
+  const auto of_thread = [](const std::string& text) {
+    return text.find("' ended with ") != std::string::npos;
+  };
+  if (std::none_of(basis.begin(), basis.end(), of_thread)) return false;
+  return std::any_of(record.ranks.begin(), record.ranks.end(), [](const RankRecord& rank) {
+    return std::any_of(rank.entries.begin(), rank.entries.end(), [](const RecordEntry& entry) {
+      return entry.kind == RecordEntry::Kind::kDestroy;
+    });
+  });
+}
+
 }  // namespace
 
 RecordDoubts record_doubts(const Record& record, RecordRules rules,
@@ -46,6 +59,9 @@ RecordDoubts record_doubts(const Record& record, RecordRules rules,
   if (std::find(all.begin(), all.end(), kLockOrderBasis) != all.end()) {
     doubts.proved = "threads use a lock, a queue or a store in an unknown order";
     doubts.possible = "threads use a lock, a queue or a store in one of several orders";
+  }
+  if (may_call_before_destroy(record, all)) {
+    doubts.possible = "a thread that raised may call before a group is destroyed";
   }
   if (std::find(all.begin(), all.end(), kRunningThreadsBasis) != all.end()) {
     doubts.hang = "another thread may end the hang";

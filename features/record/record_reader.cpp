@@ -572,6 +572,7 @@ void RankReader::read_entry(Fields& fields) {
   entry.kernels =
       static_cast<std::uint32_t>(fields.integer("k", 0, std::numeric_limits<int>::max(), 0));
   if (fields.has("th")) entry.thread = job_.text(fields.text("th", std::nullopt));
+  if (const RecordField* const after = fields.find("after")) read_after(*after, fields, entry);
   const std::string_view head = fields.head();
   if (head == "call") {
     read_call(fields, entry);
@@ -676,9 +677,6 @@ void RankReader::read_call(Fields& fields, RecordEntry& entry) {
     refuse_other(entry.peer, "root");
   }
   if (fields.has("to") || fields.has("from")) read_splits(fields, entry);
-  if (const RecordField* const after = fields.find("after")) {
-    read_after(*after, fields, entry);
-  }
   entry.work = fields.integer("w", 0, kMaxInteger, -1);
   if (entry.work >= 0 && !works_.insert(entry.work)) {
     throw BadLine(fmt::format("work {} is there twice", entry.work), "", "w");

@@ -36,17 +36,35 @@ std::string thread_text(const Record& record, const RecordEntry& entry) {
   return place.empty() ? text : text + " (" + place + ")";
 }
 
+using Numbers = std::map<std::uint32_t, std::int64_t>;  // [thread]: a number of calls
+
 // The calls with one key.
 struct KeyCalls {
   FirstCalls first;
-  std::map<std::uint32_t, std::int64_t> last;  // [thread]: index of its last call
+  Numbers last;       // [thread]: number of its last call
   bool race = false;  // whether two calls of different threads have no known order
+
+  // Adds call `number` of a thread, which certainly follows the `known` calls of other threads.
+  void add(const RecordEntry& entry, std::int64_t number, const Numbers& known) {
+    for (const auto& [thread, other] : last) {
+      const auto found = known.find(thread);
+      const std::int64_t before = found == known.end() ? 0 : found->second;
+      race = race || (thread != entry.thread && other > before);
+    }
+    if (last.count(entry.thread) == 0) first.push_back(&entry);
+    last[entry.thread] = number;
+  }
 };
+
+// Whether the entry is a call of the script, or the destroy of a group, which counts as one.
+bool counts(const RecordEntry& entry) {
+  return (entry.kind == EntryKind::kCall || entry.kind == EntryKind::kDestroy) && !entry.later;
+}
 
 bool calls_in_one_thread(const RankRecord& rank) {
   const RecordEntry* first = nullptr;
   for (const RecordEntry& entry : rank.entries) {
-    if (entry.kind != EntryKind::kCall || entry.later) continue;
+    if (!counts(entry)) continue;
     if (first == nullptr) first = &entry;
     if (entry.thread != first->thread) return false;
   }
@@ -54,25 +72,27 @@ bool calls_in_one_thread(const RankRecord& rank) {
 }
 
 // Returns the first call of each thread for the first key whose calls race; empty if none race.
-FirstCalls racing(const RankRecord& rank, const KeyOf& key_of) {
+FirstCalls racing(const Record& record, const RankRecord& rank, const KeyOf& key_of) {
   if (calls_in_one_thread(rank)) return {};
-  using Numbers = std::map<std::uint32_t, std::int64_t>;
-  Numbers made;  // [thread]: number of its calls
-  // [thread]: number of calls of each other thread that certainly precede its next call
-  std::map<std::uint32_t, Numbers> earlier;
+  Numbers made;                            // [thread]: number of its calls
+  std::map<std::uint32_t, Numbers> known;  // [thread]: calls that precede its next call
   std::map<OrderKey, KeyCalls> keys;
   for (const RecordEntry& entry : rank.entries) {
-    if (entry.kind != EntryKind::kCall || entry.later) continue;
-    Numbers& known = earlier[entry.thread];
+    if (!counts(entry)) continue;
+    Numbers& earlier = known[entry.thread];
     for (const auto& [thread, calls] : entry.after) {
-      known[thread] = std::max(known[thread], calls);
+      earlier[thread] = std::max(earlier[thread], calls);
     }
-    KeyCalls& of_key = keys[key_of(entry)];
-    for (const auto& [thread, number] : of_key.last) {
-      of_key.race = of_key.race || (thread != entry.thread && number > known[thread]);
+    const std::int64_t number = ++made[entry.thread];
+    if (entry.kind == EntryKind::kCall) {
+      keys[key_of(entry)].add(entry, number, earlier);
+      continue;
     }
-    if (of_key.last.count(entry.thread) == 0) of_key.first.push_back(&entry);
-    of_key.last[entry.thread] = ++made[entry.thread];
+    const bool all = record.groups[entry.group].name == "0";
+    for (auto& [key, calls] : keys) {
+      const std::uint32_t group = std::get<0>(key);
+      if (all || group == entry.group || group == kNotSaid) calls.add(entry, number, earlier);
+    }
   }
   for (auto& [key, calls] : keys) {
     if (calls.race) return std::move(calls.first);
@@ -84,7 +104,7 @@ std::vector<std::string> sentences(const Record& record, const KeyOf& key_of) {
   constexpr std::size_t kMaxThreads = 4;
   std::map<std::string, std::vector<std::uint32_t>> ranks_of;  // ranks by text
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
-    const FirstCalls calls = racing(record.ranks[rank], key_of);
+    const FirstCalls calls = racing(record, record.ranks[rank], key_of);
     if (calls.empty()) continue;
     std::string text;
     const std::size_t shown = std::min(calls.size(), kMaxThreads);

@@ -268,6 +268,42 @@ CASES = {
             dist.all_reduce(t, group=group)
         """,
     ),
+    "a thread that a destroy overtakes in the recording": (
+        "either",
+        "hang possible",
+        """
+        def call():
+            time.sleep(0.1)
+            dist.barrier()
+        if rank == 0:
+            threading.Thread(target=call).start()
+            dist.destroy_process_group()
+        else: dist.barrier()
+        """,
+    ),
+    "a thread that a destroy may overtake": (
+        "either",
+        "undecided",
+        """
+        def call():
+            time.sleep(0.1)
+            dist.barrier()
+        if rank == 1:
+            threading.Thread(target=call).start()
+            dist.destroy_process_group()
+        else: dist.barrier()
+        """,
+    ),
+    "a thread that is joined before a destroy": (
+        "complete",
+        "proved",
+        """
+        thread = threading.Thread(target=dist.barrier)
+        thread.start()
+        thread.join()
+        dist.destroy_process_group()
+        """,
+    ),
     "a timeout of the store": (
         "complete",
         "proved",

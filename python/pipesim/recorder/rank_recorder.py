@@ -654,7 +654,7 @@ class RankRecorder:
 
     def destroy(self, group: Any, destroyed: Group) -> None:
         """Records destroy_process_group."""
-        entry = self.add({"destroy": destroyed.id})
+        entry = self.add({"destroy": destroyed.id, "after": threads.count_call() or None})
         if self.is_gloo(destroyed):
             self._destroyed.append((group, destroyed, entry))
 
