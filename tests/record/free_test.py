@@ -1,6 +1,9 @@
 """Free answers: the recorder notes them, and the verdict counts them."""
 
+import datetime
 import json
+import operator
+import pickle
 import queue
 import random
 import threading
@@ -45,6 +48,22 @@ class FreeAnswers(unittest.TestCase):
         compared = ("clock", "a comparison with a clock")
         [sentence] = self.of(job, compared, compared)
         self.assertIn("4 free answers (4 deadlines)", sentence)
+
+    def test_compiled_code_sees_the_classes_of_dates(self):
+        def job():
+            dist.init_process_group("gloo")
+            now = datetime.datetime.now()
+            # pandas derives from what C code finds in the module, and pickle compares it.
+            assert operator.attrgetter("datetime")(datetime) is type(now)
+            assert isinstance(now, datetime.datetime) and isinstance(now, datetime.date)
+            assert pickle.loads(pickle.dumps(now)) == now
+
+            class Mine(datetime.datetime):
+                pass
+
+            assert isinstance(Mine(2020, 1, 1), Mine) and not isinstance(now, Mine)
+
+        self.of(job, ("clock", "a date of now"))
 
     def test_a_reading_is_a_number(self):
         def job():

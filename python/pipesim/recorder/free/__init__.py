@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import builtins
 import collections
-import datetime
 import os
 import random
 import sys
@@ -38,6 +37,7 @@ class FreeAnswers:
 
     clock: VirtualClock
     draws: TensorDraws
+    dates: dict[int, Any]
 
     def __init__(self, recorder: RankRecorder) -> None:
         self._recorder = recorder
@@ -127,10 +127,10 @@ def install(free: FreeAnswers) -> None:
     """Replaces the functions that give free answers, in the process of a rank."""
     numpy = sys.modules.get("numpy")
     of_numpy = () if numpy is None else (numpy, numpy.random)
-    changed = (builtins, datetime, os, os.path, random, time, torch, *of_numpy)
+    changed = (builtins, os, os.path, random, time, torch, *of_numpy)
     before = [dict(vars(module)) for module in changed]
     _replace_all(free)
-    replaced: dict[int, Any] = {}
+    replaced = dict(free.dates)
     for module, names in zip(changed, before):
         for name, old in names.items():
             now = vars(module).get(name)
@@ -152,7 +152,7 @@ def _replace_all(free: FreeAnswers) -> None:
     from pipesim.recorder.free import background, chance, clocks, dates, draws, failures, files, sets
 
     clocks.install(free)
-    dates.install(free)
+    free.dates = dates.install(free)
     chance.install(free)
     free.draws = draws.install(free)
     background.install(free)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import copyreg
 import datetime
+import dis
 import sys
 import time
 from collections.abc import Callable
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from pipesim.recorder.free.clocks import taken
+from pipesim.recorder.places import is_users
 
 if TYPE_CHECKING:
     from pipesim.recorder.free import FreeAnswers
@@ -18,23 +20,52 @@ if TYPE_CHECKING:
 class _Like(type):
     """The type of replaced classes: their objects are those of the original class."""
 
-    original: type
-
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, cls.original)
+        original = vars(cls).get("original")  # a class that a script derives has none
+        if original is None:
+            return super().__instancecheck__(instance)
+        return isinstance(instance, original)
 
     def __subclasscheck__(cls, subclass: type) -> bool:
-        return issubclass(subclass, cls.original)
+        original = vars(cls).get("original")
+        if original is None:
+            return super().__subclasscheck__(subclass)
+        return issubclass(subclass, original)
 
 
-def install(free: FreeAnswers) -> None:
-    """Replaces the functions that read a clock as a date."""
-    _replace_class(free, datetime.date, {"today": _today})
+def install(free: FreeAnswers) -> dict[int, Any]:
+    """Replaces the functions that read a clock as a date. Returns the classes for the script by the
+    id of the class that they replace."""
     readings = {"now": _now, "today": _now, "utcnow": _utcnow}
-    _replace_class(free, datetime.datetime, readings)
+    made = {
+        "date": _made_class(free, datetime.date, {"today": _today}),
+        "datetime": _made_class(free, datetime.datetime, readings),
+    }
+    _show_to_script(made)
     _replace(free, "strftime", 1)
     for name in ("localtime", "gmtime", "ctime"):
         _replace(free, name, 0)
+    return {id(each.original): each for each in made.values()}
+
+
+def _show_to_script(made: dict[str, Any]) -> None:
+    """Lets the module `datetime` give the classes only to names in the user's code. Compiled
+    classes, such as those of pandas, cannot derive from them, and pickle expects the classes of its
+    objects. Code in C has no frame, so the caller's instruction decides."""
+    names = {dis.opmap.get(each) for each in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")}
+
+    def shown(name: str) -> property:
+        original = vars(datetime)[name]
+
+        def get(_: ModuleType) -> Any:
+            caller = sys._getframe(1)
+            is_name = is_users(caller) and caller.f_code.co_code[caller.f_lasti] in names
+            return made[name] if is_name else original
+
+        return property(get)
+
+    body = {name: shown(name) for name in made}
+    datetime.__class__ = type("datetime", (ModuleType,), body)
 
 
 def _now(date: Any, seconds: float, tz: Any = None) -> Any:
@@ -56,9 +87,9 @@ def _seconds(free: FreeAnswers) -> float:
     return float(taken(free.clock.read("time")))
 
 
-def _replace_class(
+def _made_class(
     free: FreeAnswers, original: Any, readings: dict[str, Callable[..., Any]]
-) -> None:
+) -> Any:
     def new(cls: Any, *args: Any, **kwargs: Any) -> Any:
         return original.__new__(original if cls is made else cls, *args, **kwargs)
 
@@ -74,9 +105,7 @@ def _replace_class(
     body = {name: reading(name, read) for name, read in readings.items()}
     made: Any = _Like(original.__name__, (original,), {"__new__": new, **body})
     made.original, made.__module__ = original, "datetime"
-    # An object is pickled with the class that its module has by this name.
-    copyreg.pickle(original, lambda date: (made, date.__reduce__()[1]))
-    setattr(datetime, original.__name__, made)
+    return made
 
 
 def _replace(free: FreeAnswers, name: str, given: int) -> None:
