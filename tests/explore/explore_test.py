@@ -269,6 +269,15 @@ class CommandLine(unittest.TestCase):
             self.assertEqual(1, again.returncode, again.stdout + again.stderr)
             self.assertIn("HANG CERTAIN", again.stdout)
 
+    def test_a_run_with_threads_can_be_replayed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            words = ["--ranks", "2", os.path.join(HERE, "serving.py")]
+            done = command("-o", "hang", *words, module="pipesim.explore", cwd=folder)
+            self.assertEqual(1, done.returncode, done.stdout + done.stderr)
+            again = command("--replay", "hang/answers.json", "--no-why", *words, cwd=folder)
+            self.assertEqual(1, again.returncode, again.stdout + again.stderr)
+            self.assertIn("HANG CERTAIN", again.stdout)
+
 
 if __name__ == "__main__":
     unittest.main()

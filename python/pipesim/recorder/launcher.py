@@ -150,6 +150,9 @@ class Launcher:
         self._stopped: list[int] = []
         self._calls = 0
         self._tasks: dict[int, Tasks] = {}
+        # Threads whose reply is followed by `Got`, and ranks that have not sent it yet.
+        self._racing: set[tuple[int, tuple[int, ...]]] = set()
+        self._getting: set[int] = set()
         self._broker = self._make_broker()
 
     def _make_broker(self) -> Broker:
@@ -258,11 +261,16 @@ class Launcher:
     # Messages
 
     def _send(self, rank: int, reply: m.Reply) -> None:
+        if (rank, reply.thread) in self._racing:
+            self._racing.remove((rank, reply.thread))
+            self._getting.add(rank)
         with contextlib.suppress(OSError):
             self._connections[rank].send_bytes(pickle.dumps(reply))
 
     def _standing(self, rank: int, asking: Collection[int], helpers: Collection[int]) -> Standing:
         """Returns the state of a rank's threads."""
+        if rank in self._getting:
+            return Standing.RUNS
         if rank not in self._tasks:
             self._tasks[rank] = Tasks(self._pids[rank])
         standing = self._tasks[rank].standing(asking, helpers)
@@ -315,7 +323,11 @@ class Launcher:
                         self._pids[rank] = message.pid
                     elif isinstance(message, m.Init):
                         self._inits[rank] = message
+                    elif isinstance(message, m.Got):
+                        self._getting.discard(rank)
                     else:
+                        if isinstance(message, m.Question) and message.races:
+                            self._racing.add((rank, message.thread))
                         self._calls += isinstance(message, (m.Collective, m.Send, m.Recv))
                         self._broker.handle(rank, message)
                     if not connection.poll():
