@@ -31,12 +31,8 @@ bool may_call_before_destroy(const Record& record, const std::vector<std::string
   });
 }
 
-}  // namespace
-
-RecordDoubts record_doubts(const Record& record, RecordRules rules,
-                           std::vector<std::string> basis) {
-  RecordDoubts doubts;
-  doubts.rests_on = std::move(basis);
+// Notes doubts that come from several threads of a rank.
+void doubt_order_of_threads(const Record& record, RecordRules rules, RecordDoubts& doubts) {
   // The scenario has all calls of a rank in one program, in the recorded order. A hang may exist
   // only in this order, because no other order of the threads is checked. Ranks that were quiescent
   // in the recorded run hang in this order.
@@ -66,6 +62,38 @@ RecordDoubts record_doubts(const Record& record, RecordRules rules,
   if (std::find(all.begin(), all.end(), kRunningThreadsBasis) != all.end()) {
     doubts.hang = "another thread may end the hang";
   }
+}
+
+// Notes doubts that come from messages whose Works end before they do.
+void doubt_messages(const Record& record, RecordRules rules, RecordDoubts& doubts) {
+  std::vector<std::string> dropped = dropped_sends(record);
+  if (!dropped.empty() && rules != RecordRules::kNccl) {
+    doubts.proved = "a message may be cancelled";
+    std::move(dropped.begin(), dropped.end(), std::back_inserter(doubts.rests_on));
+  }
+  std::vector<std::string> closed = closed_connections(record, rules);
+  if (!closed.empty()) {
+    doubts.proved = doubts.hang = "gloo closes connections after a wait for a message timed out";
+    std::move(closed.begin(), closed.end(), std::back_inserter(doubts.rests_on));
+  }
+  DroppedRecvs recvs = dropped_recvs(record, rules);
+  if (!recvs.breaking.empty()) {
+    doubts.proved = "a dropped recv may break a connection";
+    std::move(recvs.breaking.begin(), recvs.breaking.end(), std::back_inserter(doubts.rests_on));
+  }
+  if (recvs.any_smaller) {
+    doubts.possible = "gloo may cancel a dropped recv before a message comes that is too large";
+  }
+}
+
+}  // namespace
+
+RecordDoubts record_doubts(const Record& record, RecordRules rules,
+                           std::vector<std::string> basis) {
+  RecordDoubts doubts;
+  doubts.rests_on = std::move(basis);
+  doubt_order_of_threads(record, rules, doubts);
+  const std::vector<std::string>& all = doubts.rests_on;
   if (std::any_of(record.ranks.begin(), record.ranks.end(), is_outside)) {
     doubts.hang = "a rank that is outside torch.distributed may come back";
   }
@@ -92,24 +120,7 @@ RecordDoubts record_doubts(const Record& record, RecordRules rules,
     std::erase(doubts.rests_on, "cut_read");
     std::move(reads.begin(), reads.end(), std::back_inserter(doubts.rests_on));
   }
-  std::vector<std::string> dropped = dropped_sends(record);
-  if (!dropped.empty() && rules != RecordRules::kNccl) {
-    doubts.proved = "a message may be cancelled";
-    std::move(dropped.begin(), dropped.end(), std::back_inserter(doubts.rests_on));
-  }
-  std::vector<std::string> closed = closed_connections(record, rules);
-  if (!closed.empty()) {
-    doubts.proved = doubts.hang = "gloo closes connections after a wait for a message timed out";
-    std::move(closed.begin(), closed.end(), std::back_inserter(doubts.rests_on));
-  }
-  DroppedRecvs recvs = dropped_recvs(record, rules);
-  if (!recvs.breaking.empty()) {
-    doubts.proved = "a dropped recv may break a connection";
-    std::move(recvs.breaking.begin(), recvs.breaking.end(), std::back_inserter(doubts.rests_on));
-  }
-  if (recvs.any_smaller) {
-    doubts.possible = "gloo may cancel a dropped recv before a message comes that is too large";
-  }
+  doubt_messages(record, rules, doubts);
   std::vector<std::string> set_twice = keys_set_twice(record);
   if (!set_twice.empty()) {
     doubts.proved = "a key of the store may have another value";

@@ -82,7 +82,8 @@ std::vector<PeerError> Finder::run() {
   if (ended_.empty()) return {};
   find_calls();
   find_pending();
-  for (std::size_t i = 0; i < ended_.size(); ++i) tell_peers(ended_[i]);
+  std::size_t told = 0;
+  while (told < ended_.size()) tell_peers(ended_[told++]);
   add_doubtful();
   return std::move(result_);
 }

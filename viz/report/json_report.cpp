@@ -332,7 +332,7 @@ class ObjectText {
   // Appends `json`, with `line_end` instead of each line end. Line ends occur only between values,
   // because strings escape line ends.
   void append(std::string_view json, const char* line_end) {
-    for (std::size_t end = json.find('\n'); end != json.npos; end = json.find('\n')) {
+    for (std::size_t end = json.find('\n'); end != std::string_view::npos; end = json.find('\n')) {
       text_ += json.substr(0, end);
       text_ += line_end;
       json.remove_prefix(end + 1);
@@ -360,33 +360,7 @@ void add_ranks(ObjectText& text, const Report& report, bool by_class) {
   }
 }
 
-}  // namespace
-
-std::string json_report(const Report& report, bool by_class) {
-  const Explanation& explanation = report.explanation;
-  Json json = {{"schema", models::kReportSchema}};
-  if (!report.made_by.empty()) json["made_by"] = report.made_by;
-  json.update({{"scenario", report.graph.name},
-               {"verdict", models::verdict_name(explanation.verdict)},
-               {"cause", models::cause_name(explanation.cause)},
-               {"time_ns", explanation.time_ns},
-               {"fingerprint", fingerprint_text(explanation.fingerprint)},
-               {"acts", {{"done", explanation.ops_done}, {"expected", explanation.ops_expected}}}});
-  if (const models::FirstDifference* difference = shown_difference(report)) {
-    json["first_difference"] = difference_json(*difference);
-  }
-  if (models::has_nccl_modes(report.graph)) {
-    json["reading"] = models::nccl_mode_name(report.graph.nccl_mode);
-  }
-  if (const models::ProcessGroups& groups = report.graph.process_groups;
-      !groups.backend.empty() || groups.device_id) {
-    json["backend"] = groups.backend.empty() ? Json() : Json(groups.backend);
-    json["device_id"] = groups.device_id;
-  }
-  if (report.jitter.varies()) {
-    json["jitter"] = models::jitter_text(report.jitter);
-    json["seed"] = report.jitter.seed;
-  }
+void add_cycles(const Explanation& explanation, Json& json) {
   json["cycle"] = Json::array();
   for (const Wait& wait : explanation.cycle) json["cycle"].push_back(wait_json(wait));
   json["cycle_is_shortest"] = explanation.cycle_is_shortest;
@@ -406,9 +380,10 @@ std::string json_report(const Report& report, bool by_class) {
           {{"count", it.ranks.size()}, {"waits", it.first.size()}, {"ranks", it.ranks.front()}});
     }
   }
-  if (const auto lines = unmeasured_lines(explanation); !lines.empty()) json["unmeasured"] = lines;
-  json["roots"] = Json::array();
-  for (const models::Root& root : explanation.roots) json["roots"].push_back(root_json(root));
+}
+
+// Adds the calls that differ, and the errors and ends of ranks.
+void add_failures(const Explanation& explanation, Json& json) {
   json["mismatches"] = Json::array();
   for (const models::Misfit& misfit : explanation.mismatches) {
     json["mismatches"].push_back({{"kind", misfit.message ? "message" : "collective"},
@@ -439,6 +414,40 @@ std::string json_report(const Report& report, bool by_class) {
       json["peer_errors"].push_back(peer_error_json(error));
     }
   }
+}
+
+}  // namespace
+
+std::string json_report(const Report& report, bool by_class) {
+  const Explanation& explanation = report.explanation;
+  Json json = {{"schema", models::kReportSchema}};
+  if (!report.made_by.empty()) json["made_by"] = report.made_by;
+  json.update({{"scenario", report.graph.name},
+               {"verdict", models::verdict_name(explanation.verdict)},
+               {"cause", models::cause_name(explanation.cause)},
+               {"time_ns", explanation.time_ns},
+               {"fingerprint", fingerprint_text(explanation.fingerprint)},
+               {"acts", {{"done", explanation.ops_done}, {"expected", explanation.ops_expected}}}});
+  if (const models::FirstDifference* difference = shown_difference(report)) {
+    json["first_difference"] = difference_json(*difference);
+  }
+  if (models::has_nccl_modes(report.graph)) {
+    json["reading"] = models::nccl_mode_name(report.graph.nccl_mode);
+  }
+  if (const models::ProcessGroups& groups = report.graph.process_groups;
+      !groups.backend.empty() || groups.device_id) {
+    json["backend"] = groups.backend.empty() ? Json() : Json(groups.backend);
+    json["device_id"] = groups.device_id;
+  }
+  if (report.jitter.varies()) {
+    json["jitter"] = models::jitter_text(report.jitter);
+    json["seed"] = report.jitter.seed;
+  }
+  add_cycles(explanation, json);
+  if (const auto lines = unmeasured_lines(explanation); !lines.empty()) json["unmeasured"] = lines;
+  json["roots"] = Json::array();
+  for (const models::Root& root : explanation.roots) json["roots"].push_back(root_json(root));
+  add_failures(explanation, json);
   json["collateral"] = {{"acts", explanation.collateral},
                         {"by_distance", explanation.collateral_by_distance}};
   json["remedies"] = Json::array();
