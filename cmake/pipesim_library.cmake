@@ -1,5 +1,5 @@
 # pipesim_add_library(<module> [OPTIMIZE <level>] [EXCLUDE <file>...] [GENERATED <file>...]
-#                     [PRECOMPILED <header>... | PRECOMPILED_BY <module>]
+#                     [UNITS <folder+folder>...] [PRECOMPILED <header>... | PRECOMPILED_BY <module>]
 #                     [PUBLIC_DEPS <target>...] [PRIVATE_DEPS <target>...])
 #
 # Makes the library pipesim_<module>, alias pipesim::<module>, of all sources and headers in the
@@ -8,12 +8,13 @@
 # compiles each of them alone.
 #
 # OPTIMIZE is the level of a release build if it is not CMake's (3): code that runs once for each
-# report takes longer to compile at that level than it will ever save. PRECOMPILED are headers that
-# most sources include, in addition to those of the standard library; PRECOMPILED_BY is the module,
-# compiled with the same flags, whose precompiled headers serve this one.
+# report takes longer to compile at that level than it will ever save. UNITS are translation units of
+# several folders (see pipesim_use_unity). PRECOMPILED are headers that most sources include, in
+# addition to those of the standard library; PRECOMPILED_BY is the module, compiled with the same
+# flags, whose precompiled headers serve this one.
 function(pipesim_add_library module)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "OPTIMIZE;PRECOMPILED_BY"
-                        "EXCLUDE;GENERATED;PRECOMPILED;PUBLIC_DEPS;PRIVATE_DEPS")
+                        "EXCLUDE;GENERATED;UNITS;PRECOMPILED;PUBLIC_DEPS;PRIVATE_DEPS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "pipesim_add_library(${module}): unknown: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -34,7 +35,7 @@ function(pipesim_add_library module)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O${arg_OPTIMIZE}>)
   endif()
   if(PIPESIM_UNITY)
-    pipesim_use_unity(${target} 1000 ${sources})
+    pipesim_use_unity(${target} "${arg_UNITS}" ${sources})
     if(arg_PRECOMPILED_BY)
       target_precompile_headers(${target} REUSE_FROM pipesim_${arg_PRECOMPILED_BY})
     else()
@@ -61,23 +62,27 @@ set(pipesim_precompiled
     <variant>
     <vector>)
 
-# pipesim_use_unity(<target> <most> <source>...) compiles up to <most> sources of a folder as one
-# translation unit, since most of the time goes into headers that they share. So names in anonymous
-# namespaces are unique within a folder.
-function(pipesim_use_unity target most)
+# pipesim_use_unity(<target> <units> <source>...) compiles the sources of a folder as one translation
+# unit, since most of the time goes into headers and templates that they share. With
+# PIPESIM_FEW_UNITS, the folders of each of <units>, joined by "+", are one, and so are all others.
+# So names in anonymous namespaces are unique within a unit.
+function(pipesim_use_unity target units)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   foreach(source IN LISTS ARGN)
-    cmake_path(GET source PARENT_PATH group)
-    string(REPLACE "/" "_" group "${group}")
+    cmake_path(GET source PARENT_PATH folder)
+    string(REPLACE "/" "_" group "${folder}")
     if(NOT group)
       set(group top)
     endif()
-    if(NOT DEFINED count_${group})
-      set(count_${group} 0)
+    if(PIPESIM_FEW_UNITS)
+      set(group others)
+      foreach(unit IN LISTS units)
+        string(REPLACE "+" ";" folders "${unit}")
+        if(folder IN_LIST folders)
+          string(REPLACE "+" "_" group "${unit}")
+        endif()
+      endforeach()
     endif()
-    math(EXPR unit "${count_${group}} / ${most}")
-    string(REGEX REPLACE "^0$" "" unit "${unit}")
-    math(EXPR count_${group} "${count_${group}} + 1")
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group}${unit})
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
   endforeach()
 endfunction()

@@ -48,9 +48,9 @@ struct Refused {};
 enum class ChannelType : std::uint8_t { kMemory, kPort, kSwitch, kNone };
 constexpr std::array<std::string_view, 4> kChannelTypes = {"memory", "port", "switch", "none"};
 
-class PlanReader {
+class MscclppPlanReader {
  public:
-  PlanReader(const YamlValue& root, models::Diagnostics& diagnostics)
+  MscclppPlanReader(const YamlValue& root, models::Diagnostics& diagnostics)
       : root_(root), diagnostics_(diagnostics) {}
 
   std::optional<models::CollectiveAlgorithm> run() {
@@ -558,7 +558,7 @@ std::optional<models::CollectiveAlgorithm> read_mscclpp_plan(const std::string& 
   constexpr JsonKind kKind = {"an execution plan", models::Code::kAlgorithmSyntax, kFails};
   const std::optional<YamlDocument> document = read_json(text, kKind, diagnostics);
   if (!document) return std::nullopt;
-  return PlanReader(document->root(), diagnostics).run();
+  return MscclppPlanReader(document->root(), diagnostics).run();
 }
 
 }  // namespace pipesim::formats

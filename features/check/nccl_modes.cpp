@@ -18,7 +18,7 @@ namespace pipesim::models {
 namespace {
 
 // Maximum number of ops of a job that find_assumptions() examines.
-constexpr std::uint64_t kMaxOps = 1'000'000;
+constexpr std::uint64_t kMaxOpsOfModes = 1'000'000;
 
 constexpr std::array<NcclMode, 3> kNcclModes = {NcclMode::kContract, NcclMode::kReal,
                                                 NcclMode::kCold};
@@ -381,7 +381,7 @@ bool rests_on_progress(TaskGraph graph, const sim::ExploreOptions& options) {
 // reading.
 void find_assumptions(TaskGraph graph, CheckReport& cold, const sim::ExploreOptions& options,
                       NcclModesReport& result) {
-  if (cold.usual.explanation.ops_expected > kMaxOps) return;
+  if (cold.usual.explanation.ops_expected > kMaxOpsOfModes) return;
   sim::Plan& plan = cold.usual.lowered.plan;
   bool may_by_size = has_several_sizes(graph);
   bool may_by_init = true;
@@ -520,7 +520,7 @@ NcclModesReport one_nccl_mode(const TaskGraph& graph, CheckReport check,
   result.answer = job_answer_of(check.exploration.answer);
   result.shown = graph.nccl_mode;
   result.check = std::move(check);
-  const bool small = result.check.usual.explanation.ops_expected <= kMaxOps;
+  const bool small = result.check.usual.explanation.ops_expected <= kMaxOpsOfModes;
   if (result.answer == JobAnswer::kProved && small) {
     const bool cold = graph.nccl_mode == NcclMode::kCold;
     if (cold) result.by_loads = rests_on_loads(graph, options);

@@ -43,7 +43,7 @@ class StreamLint : PlanLint {
   std::map<std::uint32_t, ActorId> waiting_;  // by stream: its first op that waits for peers
 };
 
-std::string listed(const std::vector<std::string>& names) {
+std::string quoted_list(const std::vector<std::string>& names) {
   return fmt::format("'{}'", fmt::join(names, "', '"));
 }
 
@@ -102,8 +102,8 @@ void StreamLint::check_list(std::uint32_t group, const std::map<std::uint32_t, S
       {.rule = kCollectiveStreams,
        .place = names_.actor(shown).place,
        .message = fmt::format("collectives of group '{}' are on stream {}, and on rank {} on {}",
-                              graph_.groups[group].name, listed(names(found)), first_rank,
-                              listed(expected)),
+                              graph_.groups[group].name, quoted_list(names(found)), first_rank,
+                              quoted_list(expected)),
        .ops = {names_.name(shown)},
        .ranks = RankSet(std::move(others)),
        .why =

@@ -19,9 +19,9 @@ constexpr std::int64_t kMaxRanks = 1 << 16;
 constexpr std::int64_t kMaxSlots = 1 << 20;
 constexpr std::size_t kMaxTasks = 1'000'000;
 
-class PlanReader {
+class OneflowPlanReader {
  public:
-  PlanReader(const TextProto& tree, Diagnostics& diagnostics)
+  OneflowPlanReader(const TextProto& tree, Diagnostics& diagnostics)
       : tree_(tree), diagnostics_(diagnostics) {}
 
   std::optional<OneflowPlan> run() {
@@ -250,7 +250,7 @@ std::optional<OneflowPlan> read_oneflow_plan(std::string_view text, Diagnostics&
   }
   const auto tree = read_text_proto(text, diagnostics);
   if (!tree) return std::nullopt;
-  return PlanReader(*tree, diagnostics).run();
+  return OneflowPlanReader(*tree, diagnostics).run();
 }
 
 }  // namespace pipesim::formats

@@ -37,9 +37,9 @@ constexpr std::uint8_t kNotAlone = 0;
 constexpr std::uint8_t kLastOfStage = 1;
 constexpr std::uint8_t kFirstAfterUnshard = 2;
 
-class Programs {
+class PipelinePrograms {
  public:
-  Programs(Pipeline& pipeline, const LayerOps& ops, TaskGraph& graph)
+  PipelinePrograms(Pipeline& pipeline, const LayerOps& ops, TaskGraph& graph)
       : pipeline_(pipeline),
         ops_(ops),
         schedule_(pipeline.schedule),
@@ -806,7 +806,7 @@ class Programs {
 
 bool add_pipeline(Pipeline pipeline, const LayerOps& ops, TaskGraph& graph,
                   Diagnostics& diagnostics) {
-  if (!Programs(pipeline, ops, graph).run(diagnostics)) return false;
+  if (!PipelinePrograms(pipeline, ops, graph).run(diagnostics)) return false;
   graph.pipeline = std::move(pipeline);
   return true;
 }

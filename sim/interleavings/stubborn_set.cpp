@@ -16,7 +16,7 @@ constexpr std::size_t kMaxRivals = 1 << 22;
 // Maximum number of ops in a chain of needs.
 constexpr std::uint32_t kMaxDepth = 64;
 
-constexpr std::uint32_t kNone = 0xffffffff;
+constexpr std::uint32_t kNotPending = 0xffffffff;
 
 constexpr std::uint16_t kNotKnown = 0xffff;
 static_assert(kMaxNodes < kNotKnown);
@@ -497,7 +497,7 @@ RankId StubbornSets::rank_of(const Event& event) const {
 }
 
 void StubbornSets::find_places(std::uint32_t count) {
-  if (pending_at_.empty()) pending_at_.resize(happens_before_.nodes(), kNone);
+  if (pending_at_.empty()) pending_at_.resize(happens_before_.nodes(), kNotPending);
   for (std::uint32_t i = 0; i < count; ++i) {
     for (const Node node : effects_[i].nodes) {
       places_.push_back({node, i});
@@ -507,7 +507,7 @@ void StubbornSets::find_places(std::uint32_t count) {
 }
 
 void StubbornSets::forget_places() {
-  for (const Place& place : places_) pending_at_[place.node] = kNone;
+  for (const Place& place : places_) pending_at_[place.node] = kNotPending;
   places_.clear();
 }
 
@@ -645,7 +645,7 @@ bool StubbornSets::add_users(const Effects& effects, Resource resource) {
 // Adds the given launch or end if it is pending, otherwise an event that must precede it.
 bool StubbornSets::add(ActorId actor, std::uint32_t k, Phase phase) {
   const std::uint32_t pending = pending_at_[happens_before_.node(actor, k, phase)];
-  return pending != kNone ? add(pending) : add_need(actor, k, phase, 0);
+  return pending != kNotPending ? add(pending) : add_need(actor, k, phase, 0);
 }
 
 // Adds an event that must precede the given launch or end. `depth` is the number of ops in the
@@ -653,13 +653,13 @@ bool StubbornSets::add(ActorId actor, std::uint32_t k, Phase phase) {
 // a cycle would make the chain endless.
 bool StubbornSets::add_need(ActorId actor, std::uint32_t k, Phase phase, std::uint32_t depth) {
   const Node node = happens_before_.node(actor, k, phase);
-  std::uint32_t found = kNone;
+  std::uint32_t found = kNotPending;
   for (const Place& place : places_) {
     if (place.node != node && !happens_before_.before(place.node, node)) continue;
     if (is_member_[place.pending] != 0) return true;
-    if (found == kNone) found = place.pending;
+    if (found == kNotPending) found = place.pending;
   }
-  if (found != kNone) return add(found);
+  if (found != kNotPending) return add(found);
   if (depth == kMaxDepth) return false;
   const ActorState& state = state_->actors[actor];
   if (phase == Phase::kEnd && state.done < state.launched) return add_need_of_end(actor, depth);

@@ -90,10 +90,10 @@ std::string name_of(const Lane& lane) {
   return cut(lane.is_thread ? lane.name + " (host)" : lane.name);
 }
 
-class Drawing {
+class TerminalDrawing {
  public:
-  Drawing(const models::TaskGraph& graph, const models::Simulation& run,
-          const models::Timeline& timeline, const TerminalTimelineOptions& options)
+  TerminalDrawing(const models::TaskGraph& graph, const models::Simulation& run,
+                  const models::Timeline& timeline, const TerminalTimelineOptions& options)
       : graph_(graph),
         plan_(run.lowered.plan),
         run_(run),
@@ -165,7 +165,7 @@ class Drawing {
 
 // Chooses the column widths from the whole timeline, so that omitting rows later does not change
 // them.
-void Drawing::lay_out() {
+void TerminalDrawing::lay_out() {
   std::size_t name = 6;
   std::size_t note = 0;
   for (const Lane& lane : timeline_.lanes) {
@@ -185,8 +185,8 @@ void Drawing::lay_out() {
   width_ = static_cast<std::size_t>(parts_of(timeline_.end_ns, per_ns_));
 }
 
-void Drawing::spread(const Slice& slice, bool waits, std::int64_t begin, std::int64_t end,
-                     std::vector<Part>& parts) const {
+void TerminalDrawing::spread(const Slice& slice, bool waits, std::int64_t begin, std::int64_t end,
+                             std::vector<Part>& parts) const {
   if (begin >= end) return;
   for (std::int64_t column = begin / per_ns_; column <= (end - 1) / per_ns_; ++column) {
     const std::int64_t first = column * per_ns_;
@@ -201,12 +201,12 @@ void Drawing::spread(const Slice& slice, bool waits, std::int64_t begin, std::in
   }
 }
 
-char Drawing::stuck_mark(ActorId id, std::uint32_t k, bool started) const {
+char TerminalDrawing::stuck_mark(ActorId id, std::uint32_t k, bool started) const {
   const bool first = has_cycle_ ? on_cycle_.count({id, k}) > 0 : started;
   return first ? kStuck : kStuckBehind;
 }
 
-Row Drawing::draw(const Lane& lane) const {
+Row TerminalDrawing::draw(const Lane& lane) const {
   std::vector<Part> parts(width_);
   for (const Slice& slice : lane.slices) {
     const bool waits = lasts_for_ever(slice) ||
@@ -226,7 +226,7 @@ Row Drawing::draw(const Lane& lane) const {
 }
 
 // Fills the cells of a row. A column that is used less than half stays empty.
-void Drawing::fill(const std::vector<Part>& parts, Row& row) const {
+void TerminalDrawing::fill(const std::vector<Part>& parts, Row& row) const {
   const auto is_empty = [&](std::size_t i) {
     const std::int64_t begin = static_cast<std::int64_t>(i) * per_ns_;
     return 2 * parts[i].busy_ns < std::min(per_ns_, timeline_.end_ns - begin);
@@ -248,8 +248,8 @@ void Drawing::fill(const std::vector<Part>& parts, Row& row) const {
 }
 
 // Writes a slice into the columns [begin, end).
-void Drawing::write(const Slice& slice, bool waits, std::size_t begin, std::size_t end,
-                    Row& row) const {
+void TerminalDrawing::write(const Slice& slice, bool waits, std::size_t begin, std::size_t end,
+                            Row& row) const {
   const bool for_ever = lasts_for_ever(slice);
   const char mark = for_ever ? stuck_mark(slice.actor, slice.k, true) : kWaits;
   const KindLook kind = look(slice.kind);
@@ -264,7 +264,7 @@ void Drawing::write(const Slice& slice, bool waits, std::size_t begin, std::size
 }
 
 // Adds the note of a row: the op that is stuck forever, or "died" for a dead rank.
-void Drawing::mark_end(const Lane& lane, Row& row) const {
+void TerminalDrawing::mark_end(const Lane& lane, Row& row) const {
   if (is_dead(lane.rank)) {
     row.note = "died";
     row.note_style = ansi::kRed;
@@ -290,7 +290,7 @@ void Drawing::mark_end(const Lane& lane, Row& row) const {
 
 // Whether a row is shown. A row with an op marked kStuck is always shown. A row of messages and
 // copies must work in more than 5% of its columns, any other row in at least one column.
-bool Drawing::worth_it(const Row& row) {
+bool TerminalDrawing::worth_it(const Row& row) {
   if (!row.note.empty() && row.note.front() == kStuck) return true;
   const bool only_moves = std::all_of(row.kinds.begin(), row.kinds.end(), [](WorkKind kind) {
     return kind == WorkKind::kMessage || kind == WorkKind::kBuffer || kind == WorkKind::kControl;
@@ -303,7 +303,7 @@ bool Drawing::worth_it(const Row& row) {
   return static_cast<std::size_t>(works) > least;
 }
 
-void Drawing::fold() {
+void TerminalDrawing::fold() {
   std::map<std::string, std::size_t> known;
   for (auto lane = timeline_.lanes.begin(); lane != timeline_.lanes.end();) {
     Block block;
@@ -328,7 +328,7 @@ void Drawing::fold() {
 
 // Keeps the rows of only some ranks if there are too many rows: ranks of the cycle in up to half of
 // the space, and an even sample of all ranks in the rest.
-void Drawing::thin_out() {
+void TerminalDrawing::thin_out() {
   std::size_t rows = 0;
   std::size_t most = 1;
   for (const Block& block : blocks_) {
@@ -359,7 +359,7 @@ void Drawing::thin_out() {
   blocks_ = std::move(kept);
 }
 
-std::string Drawing::fitting(const Slice& slice, std::size_t width, Row& row) const {
+std::string TerminalDrawing::fitting(const Slice& slice, std::size_t width, Row& row) const {
   const SliceWords words = names_.words_of(slice);
   const std::pair key(slice.kind, words.letter);
   row.kinds.insert(slice.kind);
@@ -374,7 +374,7 @@ std::string Drawing::fitting(const Slice& slice, std::size_t width, Row& row) co
 }
 
 // Returns the axis: times at a fixed distance, each after a mark at its column.
-std::string Drawing::axis() const {
+std::string TerminalDrawing::axis() const {
   std::string line(width_, ' ');
   for (const std::size_t step : {std::size_t{10}, std::size_t{20}, std::size_t{40}}) {
     const auto label = [&](std::size_t at) {
@@ -396,7 +396,7 @@ std::string Drawing::axis() const {
   return line;
 }
 
-std::string Drawing::text_of(const Row& row) const {
+std::string TerminalDrawing::text_of(const Row& row) const {
   std::string text;
   for (std::size_t i = 0; i < row.cells.size();) {
     std::size_t end = i + 1;
@@ -412,7 +412,7 @@ std::string Drawing::text_of(const Row& row) const {
   return text;
 }
 
-std::string Drawing::legend() const {
+std::string TerminalDrawing::legend() const {
   Row all;
   for (const Block& block : blocks_) {
     for (const Row& row : block.rows) {
@@ -455,7 +455,7 @@ std::string Drawing::legend() const {
   return text;
 }
 
-std::string Drawing::run() {
+std::string TerminalDrawing::run() {
   lay_out();
   names_.fit_stages(timeline_, per_ns_);
   fold();
@@ -476,7 +476,7 @@ std::string Drawing::run() {
 std::string terminal_timeline(const models::TaskGraph& graph, const models::Simulation& run,
                               const models::Timeline& timeline,
                               const TerminalTimelineOptions& options) {
-  return Drawing(graph, run, timeline, options).run();
+  return TerminalDrawing(graph, run, timeline, options).run();
 }
 
 }  // namespace pipesim::viz

@@ -17,7 +17,7 @@ using models::Operation;
 // Limit in PyTorch: kTruncatLength in torch/csrc/profiler/util.cpp.
 constexpr std::size_t kMaxRanks = 30;
 
-std::string ranks_text(const std::vector<std::uint32_t>& ranks) {
+std::string bracketed(const std::vector<std::uint32_t>& ranks) {
   if (ranks.size() <= kMaxRanks) return fmt::format("[{}]", fmt::join(ranks, ", "));
   return fmt::format("[{}, ...]", fmt::join(ranks.begin(), ranks.begin() + kMaxRanks, ", "));
 }
@@ -43,7 +43,7 @@ ProcessGroups::ProcessGroups(const models::TaskGraph& graph)
 void ProcessGroups::add(const std::string& name, const models::Group& group) {
   for (std::size_t i = 0; i < group.lists.size(); ++i) {
     groups_.push_back({group.lists.size() == 1 ? name : fmt::format("{}[{}]", name, i), name,
-                       &group.lists[i], ranks_text(group.lists[i])});
+                       &group.lists[i], bracketed(group.lists[i])});
   }
 }
 
