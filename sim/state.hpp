@@ -103,8 +103,8 @@ static_assert(sizeof(StreamItem) == 8);
 
 // A stream's queue stores its head directly and the other items in blocks of one cache line, from
 // one store for all streams. Hosts run far ahead of their devices, so the queues of a large run
-// hold millions of items. The blocks of one rank are adjacent, in the order of its launches and
-// later uses, and share pages.
+// hold millions of items. A host that launches without a pause gets adjacent blocks, in the order
+// in which its device later reads the items, so these blocks share pages.
 
 /// The blocks of all queues. A position is block number * kWords + index of the item in the block.
 class StreamBlocks {
