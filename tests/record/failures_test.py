@@ -41,7 +41,7 @@ class Failures(unittest.TestCase):
         self.assertRegex(
             text, f"FAILED: rank 1 raised ValueError at .*{at}; ranks 0 and 2 wait for it"
         )
-        self.assertIn("waits in barrier #1 on the world group", text)
+        self.assertIn("wait in barrier #1 on the world group", text)
         self.assertIn(line_of("ends.py", "dist.barrier()  #"), text)
         self.assertNotIn("HANG", text)
 
