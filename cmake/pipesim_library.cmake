@@ -35,7 +35,11 @@ function(pipesim_add_library module)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O${arg_OPTIMIZE}>)
   endif()
   if(PIPESIM_UNITY)
-    pipesim_use_unity(${target} "${arg_UNITS}" ${sources})
+    set(units "")
+    if(PIPESIM_FEW_UNITS)
+      set(units top ${arg_UNITS})
+    endif()
+    pipesim_use_unity(${target} 1000 "${units}" ${sources})
     if(arg_PRECOMPILED_BY)
       target_precompile_headers(${target} REUSE_FROM pipesim_${arg_PRECOMPILED_BY})
     else()
@@ -62,27 +66,30 @@ set(pipesim_precompiled
     <variant>
     <vector>)
 
-# pipesim_use_unity(<target> <units> <source>...) compiles the sources of a folder as one translation
-# unit, since most of the time goes into headers and templates that they share. With
-# PIPESIM_FEW_UNITS, the folders of each of <units>, joined by "+", are one, and so are all others.
-# So names in anonymous namespaces are unique within a unit.
-function(pipesim_use_unity target units)
+# pipesim_use_unity(<target> <most> <units> <source>...) compiles up to <most> sources of a folder as
+# one translation unit, since most of the time goes into headers and templates that they share. If
+# there are <units>, the folders of each, joined by "+", are one unit, and all other folders together
+# are another. So names in anonymous namespaces are unique within a unit.
+function(pipesim_use_unity target most units)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   foreach(source IN LISTS ARGN)
     cmake_path(GET source PARENT_PATH folder)
     string(REPLACE "/" "_" group "${folder}")
-    if(NOT group)
+    if(NOT group OR units)
       set(group top)
     endif()
-    if(PIPESIM_FEW_UNITS)
-      set(group others)
-      foreach(unit IN LISTS units)
-        string(REPLACE "+" ";" folders "${unit}")
-        if(folder IN_LIST folders)
-          string(REPLACE "+" "_" group "${unit}")
-        endif()
-      endforeach()
+    foreach(unit IN LISTS units)
+      string(REPLACE "+" ";" folders "${unit}")
+      if(folder IN_LIST folders)
+        string(REPLACE "+" "_" group "${unit}")
+      endif()
+    endforeach()
+    if(NOT DEFINED count_${group})
+      set(count_${group} 0)
     endif()
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+    math(EXPR unit "${count_${group}} / ${most}")
+    string(REGEX REPLACE "^0$" "" unit "${unit}")
+    math(EXPR count_${group} "${count_${group}} + 1")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group}${unit})
   endforeach()
 endfunction()
