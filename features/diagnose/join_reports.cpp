@@ -8,7 +8,7 @@
 namespace pipesim::formats {
 namespace {
 
-constexpr std::size_t kMaxPorts = 4;
+constexpr std::size_t kMaxOfKind = 4;
 
 // Returns the address in "(127.0.0.1, 29500)", "[node0]:29500" or "node0:29500", at the beginning
 // of a text; empty for another text.
@@ -40,7 +40,7 @@ bool JoinReports::take_port_in_use(std::string_view text) {
   if (!port) port = number_after<std::uint32_t>(text, "]:");
   if (!port) port = number_after<std::uint32_t>(text, "0.0.0.0:");
   if (!used || !port) return false;
-  if (ports_in_use_.size() < kMaxPorts) ports_in_use_.emplace(std::to_string(*port));
+  if (ports_in_use_.size() < kMaxOfKind) ports_in_use_.emplace(std::to_string(*port));
   return true;
 }
 
@@ -57,7 +57,7 @@ bool JoinReports::take_refused(std::string_view text) {
     if (at == std::string_view::npos) continue;
     const std::string address = address_at(text.substr(at + before.size()));
     if (address.empty()) continue;
-    if (unreachable_.size() < kMaxPorts) unreachable_.emplace(address);
+    if (unreachable_.size() < kMaxOfKind) unreachable_.emplace(address);
     return true;
   }
   return false;
@@ -72,7 +72,7 @@ bool JoinReports::take_missing(std::string_view text) {
   const auto came = number_at<std::uint32_t>(count);
   const auto all = number_after<std::uint32_t>(count, "/");
   if (!came || !all || *came >= *all) return false;
-  if (joined_.size() < kMaxPorts) joined_.emplace(*came, *all);
+  if (joined_.size() < kMaxOfKind) joined_.emplace(*came, *all);
   return true;
 }
 

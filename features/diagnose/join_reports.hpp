@@ -1,5 +1,5 @@
-// The lines that torch writes if a rank cannot join its job: its port is in use, nobody listens, or
-// ranks are missing.
+// Reads what torch logs about a rank that cannot join its job: the port is in use, nobody listens,
+// or ranks are missing.
 #pragma once
 
 #include <cstddef>

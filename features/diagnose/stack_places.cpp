@@ -261,8 +261,7 @@ bool is_of_user(const StackFrame& frame) {
       std::string_view("threading.py:"),  std::string_view("selectors.py:"),
       std::string_view("queue.py:"),      std::string_view("socket.py:"),
       std::string_view("contextlib.py:"), std::string_view("functools.py:"),
-      std::string_view("subprocess.py:"), std::string_view("runpy.py:"),
-      std::string_view("pdb.py:"),        std::string_view("bdb.py:")};
+      std::string_view("subprocess.py:"), std::string_view("runpy.py:")};
   const std::string_view place = frame.place;
   const bool of_module = std::any_of(kModules.begin(), kModules.end(), [&](std::string_view it) {
     return place.starts_with(it) || has(place, "/" + std::string(it));
@@ -270,7 +269,7 @@ bool is_of_user(const StackFrame& frame) {
   const bool of_file = std::any_of(kFiles.begin(), kFiles.end(), [&](std::string_view it) {
     return place.starts_with(it) || has(place, "/" + std::string(it));
   });
-  return !of_module && !of_file && !has(place, "<frozen");
+  return !of_module && !of_file && !has(place, "<frozen") && !is_debugger(frame);
 }
 
 OutsideText host_text(const std::vector<StackFrame>& frames, const FoundPlace& found) {
@@ -278,11 +277,10 @@ OutsideText host_text(const std::vector<StackFrame>& frames, const FoundPlace& f
   if (frame.place == "pipesim") return frame.function;
   const std::string own =
       frame.place.empty() ? std::string(frame.function) : frame.function + " (" + frame.place + ")";
-  if (is_of_user(frame) && !is_debugger(frame)) return own;
+  if (is_of_user(frame)) return own;
   // A debugger's input is not of the user's program.
   const auto first = frames.begin() + (&frame - frames.data());
-  const auto user = std::find_if(
-      first, frames.end(), [](const StackFrame& it) { return is_of_user(it) && !is_debugger(it); });
+  const auto user = std::find_if(first, frames.end(), is_of_user);
   if (user == frames.end()) return own;
   std::string name = found.frame == nullptr ? std::string(frame.function) : std::string(found.op);
   if (found.place == WaitPlace::kInput) name = "its data loader (" + name + ")";
