@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -98,23 +99,25 @@ std::string failures_text(const std::vector<models::FailedRanks>& failures,
         failed.message.empty() ? std::string(failed.what) : "raised " + failed.message;
     blocks.push_back({failed.ranks, what, failed.at});
   }
+  std::vector<RankBlock> waits;
   for (const models::RankReport* rank : waiting) {
     for (const models::ThreadReport& thread : rank->threads) {
       if (thread.finished || !thread.at) continue;
-      const std::string what = "waits in " + op_text(*thread.at);
-      const auto alike = std::find_if(blocks.begin(), blocks.end(), [&](const RankBlock& block) {
-        return block.what == what && block.at == thread.at->at;
+      const std::string op = op_text(*thread.at);
+      const auto alike = std::find_if(waits.begin(), waits.end(), [&](const RankBlock& block) {
+        return block.what == op && block.at == thread.at->at;
       });
-      if (alike == blocks.end()) {
-        blocks.push_back({{rank->rank}, what, thread.at->at});
+      if (alike == waits.end()) {
+        waits.push_back({{rank->rank}, op, thread.at->at});
       } else {
         alike->ranks.push_back(rank->rank);
       }
       break;
     }
   }
-  for (RankBlock& block : blocks) {
-    if (block.ranks.size() > 1 && block.what.starts_with("waits in ")) block.what.erase(4, 1);
+  for (RankBlock& block : waits) {
+    block.what.insert(0, block.ranks.size() == 1 ? "waits in " : "wait in ");
+    blocks.push_back(std::move(block));
   }
   return blocks_text(blocks, options);
 }
