@@ -42,8 +42,8 @@ STANDS_STILL = 120.0  # seconds without progress: a starved machine is no fault 
 
 
 def run(seeds, ports, folder):
-    """Runs jobs in the process of a rank, with attach if it has a folder. Each job has a port: on one
-    that is in use, rank 0 fails, and the other ranks wait for it."""
+    """Runs jobs in the process of a rank, with attach if it has a folder. Each job has a port: on
+    one that is in use, rank 0 fails, and the other ranks wait for it."""
     if folder is not None:
         os.environ["PIPESIM_ATTACH"] = str(folder / "rec")
         pipesim.attach.attached = noting.Noting()

@@ -7,7 +7,6 @@ those that outlive their parent: this process becomes the parent of them.
 """
 
 import ctypes
-
 import os
 import sys
 import tempfile

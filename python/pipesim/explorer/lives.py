@@ -3,8 +3,8 @@
 A rank is a function of its replies, so a `Node` keeps the messages of a rank after a list of
 replies. A reply that the rank has had before needs no process. For a new reply, the process that
 waits at this node continues; if there is none, a copy of the nearest earlier process gets the
-replies again. A process that has computed for long stays at its next question with several answers, and
-only copies of it continue, so the script builds its model once.
+replies again. A process that has computed for long stays at its next question with several answers,
+and only copies of it continue, so the script builds its model once.
 """
 
 from __future__ import annotations

@@ -338,15 +338,17 @@ def _size_of(environ: dict[str, str], names: RankNames) -> int:
 
 def _conflicts(ranks: list[Rank], names: RankNames) -> list[str]:
     """Returns a text if the ranks were told different numbers of ranks."""
+    if not names.size:
+        return []
+    name = names.size[0]
     told: dict[str, list[str]] = {}
     for rank in sorted(ranks, key=lambda rank: rank.number or 0):
-        for name in names.size[:1]:
-            told.setdefault(rank.environ.get(name, "not set"), []).append(str(rank.number))
+        told.setdefault(rank.environ.get(name, "not set"), []).append(str(rank.number))
     parts = [
         f"{size} for rank{'' if len(of) == 1 else 's'} {', '.join(of)}"
         for size, of in sorted(told.items())
     ]
-    return [f"{names.size[0]} is {' and '.join(parts)}, but must be equal"] if len(parts) > 1 else []
+    return [f"{name} is {' and '.join(parts)}, but must be equal"] if len(parts) > 1 else []
 
 
 def _key(environ: dict[str, str]) -> str:

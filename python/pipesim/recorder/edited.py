@@ -25,6 +25,7 @@ class Edits:
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self.texts = texts
+        self.edited: set[str] = set()  # files edited in another way, when they were run
 
     @property
     def is_active(self) -> bool:

@@ -66,8 +66,8 @@ def started_at() -> Any:
 
 
 def count_call() -> dict[str, int]:
-    """Counts a call of this thread, or its destroy of a group. Returns the numbers of other threads' earlier calls that have
-    changed since this thread's last call."""
+    """Counts a call of this thread, or its destroy of a group. Returns the numbers of other
+    threads' earlier calls that have changed since this thread's last call."""
     own = label()
     news = {
         thread: n

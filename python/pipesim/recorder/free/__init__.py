@@ -3,8 +3,8 @@
 Polls, orders of store calls and recvs from any source pass through the recorder anyway. The modules
 of this package replace the functions that give the other free answers: `clocks`, `dates`, `chance`,
 `background` (queues, threads, futures), `files`, `sets` (their order), `failures` (data that ends,
-calls that fail). A
-recording notes each free answer; an exploration (`pipesim.explore`) asks the broker for it.
+calls that fail). A recording notes each free answer; an exploration (`pipesim.explore`) asks the
+broker for it.
 """
 
 from __future__ import annotations
@@ -117,8 +117,7 @@ class FreeAnswers:
         end.not_tried = tuple(sorted(self.left_out))
         if self.explores:
             files = {module.__file__ for module in users_modules()}
-            edited = getattr(self.edits, "edited", frozenset())  # their sets were free
-            left = (files | {self.script}) - edited
+            left = (files | {self.script}) - self.edits.edited  # whose sets were free
             end.files = tuple(sorted(file for file in left if file))
         return end
 

@@ -32,7 +32,6 @@ class FreeSets(Edits):
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         super().__init__(texts)
-        self.edited: set[str] = set()  # files
         self._prepared: dict[str, Optional[CodeType]] = {}  # by path
 
     def prepare(self, path: str) -> None:
